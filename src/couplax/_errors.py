@@ -1,0 +1,102 @@
+"""The exceptions of couplax, and the words their messages are made of.
+
+    CouplaxError
+    ├── ModelError              faults of a model, all of them together (a ValueError)
+    ├── UnknownNameError        a name that the model does not have (a ValueError)
+    ├── GuessError              a guess that is missing or does not fit (a ValueError)
+    ├── ForeignError            a foreign code failed, or returned what it did not declare (a RuntimeError)
+    ├── DerivativeError         a derivative that a foreign code does not offer (a TypeError)
+    ├── SolveError              a solve that did not converge (a RuntimeError)
+    ├── MissingExtraError       an optional dependency that is not installed (an ImportError)
+    ├── StageError              a program that cannot be staged (a ValueError)
+    └── ExportError             a program that cannot be written for the target (a ValueError)
+        ├── MissingRuleError    a primitive without a rule
+        └── VerificationError   the exported file differs from JAX
+
+Every message says the place, what came, what was wanted, and what to do.
+"""
+
+import difflib
+import inspect
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+
+class CouplaxError(Exception):
+    """The base of every exception that couplax raises for a user's fault."""
+
+
+class ModelError(CouplaxError, ValueError):
+    """A model that cannot be built: `faults` holds each fault as one sentence."""
+
+    faults: tuple[str, ...]
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        """Keeps `faults` and writes them as one numbered list."""
+        self.faults = tuple(faults)
+        count = len(self.faults)
+        head = f"Model has {count} fault{'s' if count != 1 else ''}:"
+        lines = [f"  {number}. {fault}" for number, fault in enumerate(self.faults, start=1)]
+        super().__init__("\n".join([head, *lines]))
+
+
+class UnknownNameError(CouplaxError, ValueError):
+    """A name that the model does not have."""
+
+
+class GuessError(CouplaxError, ValueError):
+    """A guess that is missing or does not fit its unknown."""
+
+
+class ForeignError(CouplaxError, RuntimeError):
+    """A foreign code failed, or returned what it did not declare."""
+
+
+class DerivativeError(CouplaxError, TypeError):
+    """A derivative was asked for that the foreign code does not offer."""
+
+
+class SolveError(CouplaxError, RuntimeError):
+    """A solve ended without converging."""
+
+
+class MissingExtraError(CouplaxError, ImportError):
+    """An optional dependency is needed and is not installed."""
+
+
+class StageError(CouplaxError, ValueError):
+    """A program cannot be staged."""
+
+
+class ExportError(CouplaxError, ValueError):
+    """A program cannot be written for the target."""
+
+
+class MissingRuleError(ExportError):
+    """A primitive has no rule for the target."""
+
+
+class VerificationError(ExportError):
+    """The exported file does not give the numbers that JAX gives."""
+
+
+def close_matches(name: str, known: Iterable[str]) -> list[str]:
+    """Returns up to three of `known` that `name` may have been meant to be, the closest first."""
+    known = list(known)
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    return [by_lower[match] for match in found]
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Returns `names` in backticks, separated by commas; `nothing` if there are none."""
+    return ", ".join(f"`{name}`" for name in names) or "nothing"
+
+
+def place_of(fn: Callable[..., object]) -> str:
+    """Returns `file.py:line` where `fn` was written, or its name where that is not known."""
+    fn = inspect.unwrap(fn)
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return getattr(fn, "__name__", type(fn).__name__)
+    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
