@@ -1,0 +1,35 @@
+"""Where in the user's own code an equation comes from."""
+
+from pathlib import PurePath
+from typing import Any
+
+import jax.extend.core as jec
+
+_LIBRARIES = frozenset({"jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "jaxtyping", "beartype"})
+_HERE = str(PurePath(__file__).parent)
+
+
+def where(eqn: jec.JaxprEqn) -> str:
+    """Returns `file.py:line (function)` of the user's code that `eqn` was traced from, or `an unknown place`."""
+    frame = _user_frame(eqn)
+    if frame is None:
+        return "an unknown place"
+    return f"{PurePath(frame.file_name).name}:{frame.line_num} ({frame.function_name.rsplit('.', 1)[-1]})"
+
+
+def has_user_line(eqn: jec.JaxprEqn) -> bool:
+    """Returns whether `eqn` was traced from a line of the user's own."""
+    return _user_frame(eqn) is not None
+
+
+def _user_frame(eqn: jec.JaxprEqn) -> Any:
+    traceback = eqn.source_info.traceback
+    frames: Any = traceback.frames if traceback is not None else ()
+    return next((frame for frame in frames if _is_user(frame.file_name)), None)
+
+
+def _is_user(file_name: str) -> bool:
+    if file_name.startswith(("<", _HERE)):
+        return False
+    parts = PurePath(file_name).parts
+    return "site-packages" not in parts or _LIBRARIES.isdisjoint(parts)

@@ -1,0 +1,1 @@
+FOREIGN_PRIMITIVES = frozenset()

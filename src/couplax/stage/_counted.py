@@ -1,0 +1,216 @@
+"""Counted loops: loops whose number of trips is known.
+
+The body is split by binding time. Its known part runs here, trip by trip; what it hands to the unknown part is a row of values
+per trip. The unknown part is then written out once per trip where that is short, else as a `scan` over the table of rows.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.extend.core as jec
+import jax.numpy as jnp
+
+from couplax.stage._binding_times import Times, binding_times, unknown_atom
+from couplax.stage._interpret import Value, count_equations, interpret
+from couplax.stage._known import UNKNOWN, Budget, SpecialiseContext, calls_host, identical
+
+Row = list[Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedLoop:
+    """A loop body with what it starts from.
+
+    Attributes:
+        closed: the body, from (constants, carries, slices) to (carries, stacked outputs).
+        constants: the unknown values that every trip reads.
+        init: the carries' first values.
+        carries: positions of the carries among the body's outputs; `stacked`: those of the stacked outputs.
+        stacks: the arrays that are sliced, one slice per trip.
+        unknown_carries: per carry whether it is unknown; `unknown_stacks`: per array.
+        reverse: whether the slices are taken from the last to the first.
+    """
+
+    closed: jec.ClosedJaxpr
+    constants: Sequence[Value]
+    init: Sequence[Value]
+    carries: Sequence[int]
+    unknown_carries: Sequence[bool]
+    stacks: Sequence[Value] = ()
+    stacked: Sequence[int] = ()
+    unknown_stacks: Sequence[bool] = ()
+    reverse: bool = False
+
+    @property
+    def times(self) -> Times:
+        """Per variable of the body whether it is unknown."""
+        flags = [*[True] * len(self.constants), *self.unknown_carries, *self.unknown_stacks]
+        return binding_times(self.closed.jaxpr, flags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A loop body split by binding time.
+
+    Attributes:
+        carries, stacked: the body's outputs as variables or literals.
+        equations: those of the unknown part.
+        boundary: the known variables that the unknown part reads.
+    """
+
+    loop: CountedLoop
+    times: Times
+    carries: Sequence[Any]
+    stacked: Sequence[Any]
+    equations: Sequence[jec.JaxprEqn]
+    boundary: Sequence[jec.Var]
+
+    @property
+    def row(self) -> list[Any]:
+        """What a trip's known part gives: the boundary, then the known stacked outputs."""
+        return [*self.boundary, *(atom for atom in self.stacked if not unknown_atom(atom, self.times))]
+
+    @property
+    def unknown_results(self) -> list[Any]:
+        """The unknown carries, then the unknown stacked outputs."""
+        carries = [a for a, flag in zip(self.carries, self.loop.unknown_carries, strict=True) if flag]
+        return [*carries, *(atom for atom in self.stacked if unknown_atom(atom, self.times))]
+
+
+def split(loop: CountedLoop) -> Split:
+    """Returns `loop`'s body split into what is known before the program runs and what is not."""
+    times, jaxpr = loop.times, loop.closed.jaxpr
+    carries = [jaxpr.outvars[k] for k in loop.carries]
+    stacked = [jaxpr.outvars[k] for k in loop.stacked]
+    equations = [eqn for eqn in jaxpr.eqns if eqn.effects or any(times[var] for var in eqn.outvars)]
+    unknown = [atom for atom, flag in zip(carries, loop.unknown_carries, strict=True) if flag]
+    read = dict.fromkeys([*(atom for eqn in equations for atom in eqn.invars if _is_var(atom)), *filter(_is_var, unknown)])
+    boundary = [var for var in read if not times[var] and var not in jaxpr.constvars]
+    return Split(loop=loop, times=times, carries=carries, stacked=stacked, equations=equations, boundary=boundary)
+
+
+def _is_var(atom: Any) -> bool:
+    return not isinstance(atom, jec.Literal)
+
+
+def run_known(
+    parts: Split, more: Callable[[int, Sequence[Value]], Sequence[Value] | None], budget: Budget
+) -> tuple[Sequence[Value], list[Row]] | None:
+    """Returns the known carries at the end and a row per trip, or None where the budget is spent.
+
+    Args:
+        more: from a trip's number and the known carries to the known slices, or None where the loop ends.
+    """
+    step = jax.jit(lambda carries, slices: _known_trip(parts, carries, slices))
+    carries: Sequence[Value] = _picked(parts.loop.init, parts.loop.unknown_carries, False)
+    rows: list[Row] = []
+    size = 0
+    with jax.ensure_compile_time_eval():
+        while (slices := more(len(rows), carries)) is not None:
+            carries, row = step(carries, slices)
+            rows.append(row)
+            size += sum(value.nbytes for value in row)
+            if len(rows) > budget.trips or size > budget.table:
+                return None
+    return carries, rows
+
+
+def _known_trip(parts: Split, carries: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], Row]:
+    loop, times = parts.loop, parts.times
+    known = [eqn for eqn in loop.closed.jaxpr.eqns if not all(times[v] for v in eqn.outvars) and not calls_host(eqn)]
+    # Where only some outputs of an equation are known (a loop inside), they do not depend on its unknown inputs: any will do.
+    stand_ins = {atom: _any_value(atom.aval) for eqn in known for atom in eqn.invars if unknown_atom(atom, times)}
+    wanted = [a for a, flag in zip(parts.carries, loop.unknown_carries, strict=True) if not flag]
+    inputs = [
+        *[UNKNOWN] * len(loop.constants),
+        *interleave(loop.unknown_carries, None, carries),
+        *interleave(loop.unknown_stacks, None, slices),
+    ]
+    values = interpret(loop.closed, inputs, equations=known, results=[*wanted, *parts.row], seeds=stand_ins)
+    return values[: len(wanted)], values[len(wanted) :]
+
+
+def _any_value(aval: Any) -> Value:
+    if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
+        return jax.random.split(jax.random.key(0), aval.shape)
+    return jnp.zeros(aval.shape, aval.dtype)
+
+
+def interleave(
+    flags: Sequence[bool], unknown: Sequence[Value] | None, known: Sequence[Value] | None
+) -> list[Value]:
+    """Returns the values in one order again, `unknown` ones where the flag is set; None stands for all `UNKNOWN`."""
+    blank = [UNKNOWN] * len(flags)
+    left, right = iter(blank if unknown is None else unknown), iter(blank if known is None else known)
+    return [next(left) if flag else next(right) for flag in flags]
+
+
+def _picked(values: Sequence[Value], flags: Sequence[bool], wanted: bool) -> list[Value]:
+    return [value for value, flag in zip(values, flags, strict=True) if flag == wanted]
+
+
+def write_out(context: SpecialiseContext, parts: Split, rows: Sequence[Row]) -> tuple[list[Value], list[Value]]:
+    """Returns the unknown carries at the end and the unknown stacked outputs, from the unknown part of every trip.
+
+    Args:
+        rows: what the known part gave, in the order of the trips.
+    """
+    size = len(rows) * sum(1 + sum(map(count_equations, jec.jaxprs_in_params(e.params))) for e in parts.equations)
+    write = _unrolled if size <= context.budget.equations else _scanned
+    return write(context, parts, rows)
+
+
+def _trip(
+    context: SpecialiseContext, parts: Split, carries: Sequence[Value], slices: Sequence[Value], row: Sequence[Value]
+) -> tuple[list[Value], list[Value]]:
+    loop = parts.loop
+    inputs = [
+        *loop.constants,
+        *interleave(loop.unknown_carries, carries, None),
+        *interleave(loop.unknown_stacks, slices, None),
+    ]
+    values = interpret(
+        loop.closed,
+        inputs,
+        context.handle,
+        equations=parts.equations,
+        results=parts.unknown_results,
+        seeds=dict(zip(parts.boundary, row, strict=True)),
+    )
+    count = sum(loop.unknown_carries)
+    return values[:count], values[count:]
+
+
+def _unrolled(context: SpecialiseContext, parts: Split, rows: Sequence[Row]) -> tuple[list[Value], list[Value]]:
+    loop, length = parts.loop, len(rows)
+    carries = _picked(loop.init, loop.unknown_carries, True)
+    stacks = _picked(loop.stacks, loop.unknown_stacks, True)
+    outputs: list[list[Value]] = []
+    for trip, row in enumerate(rows):
+        place = length - 1 - trip if loop.reverse else trip
+        slices = [jax.lax.index_in_dim(stack, place, keepdims=False) for stack in stacks]
+        carries, stacked = _trip(context, parts, carries, slices, row[: len(parts.boundary)])
+        outputs.append(stacked)
+    ordered = outputs[::-1] if loop.reverse else outputs
+    return carries, [jnp.stack(column) for column in zip(*ordered, strict=True)]
+
+
+def _scanned(context: SpecialiseContext, parts: Split, rows: Sequence[Row]) -> tuple[list[Value], list[Value]]:
+    loop = parts.loop
+    ordered = rows[::-1] if loop.reverse else rows
+    columns = [[row[k] for row in ordered] for k in range(len(parts.boundary))]
+    constant = [all(identical(column[0], value) for value in column[1:]) for column in columns]
+    fixed = [column[0] for column in _picked(columns, constant, True)]
+    with jax.ensure_compile_time_eval():
+        tables = [jnp.stack(column) for column in _picked(columns, constant, False)]
+
+    def turn(carries: list[Value], sliced: tuple[list[Value], list[Value]]) -> tuple[list[Value], list[Value]]:
+        row = interleave(constant, fixed, sliced[0])
+        return _trip(context, parts, carries, sliced[1], row)
+
+    init = _picked(loop.init, loop.unknown_carries, True)
+    stacks = _picked(loop.stacks, loop.unknown_stacks, True)
+    carries, outputs = jax.lax.scan(turn, init, (tables, stacks), length=len(rows), reverse=loop.reverse)
+    return list(carries), list(outputs)

@@ -1,0 +1,204 @@
+"""Finalise: every primitive that only wraps JAX code is replaced by what it wraps.
+
+Libraries wrap plain JAX code in primitives of their own so that some transformation treats it specially (Equinox's
+`unvmap_any`, Lineax's `linear_solve`, JAX's own `jit` and `custom_jvp_call`). Once a program is traced for the last time no
+transformation follows, so what they wrap can stand in their place, inside every `cond`, `while` and `scan` too.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.extend.core as jec
+import jax.numpy as jnp
+
+from couplax._compat import primitives_named
+from couplax._errors import StageError
+from couplax._source import where
+from couplax.stage._interpret import Value, bind, closed_jaxpr, interpret, trace
+
+Failures = Literal["nan", "ignore"]
+"""What becomes of a run-time check: outputs are NaN where it fires, or it is dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinaliseContext:
+    """What a finalise rule may ask for.
+
+    Attributes:
+        eqn: the equation at hand.
+        failures: what becomes of a run-time check.
+    """
+
+    eqn: jec.JaxprEqn
+    failures: Failures
+    rules: "FinaliseRules"
+
+    def inline(self, jaxpr: Any, *inputs: Value) -> list[Value]:
+        """Returns the outputs of `jaxpr`, itself finalised, on `inputs`."""
+        return interpret(closed_jaxpr(jaxpr), inputs, self._handle)
+
+    def finalised(self, jaxpr: Any) -> jec.ClosedJaxpr:
+        """Returns `jaxpr` finalised, as a closed jaxpr."""
+        closed = closed_jaxpr(jaxpr)
+        return trace(partial(self.inline, closed), closed.in_avals)
+
+    def keep(self, *inputs: Value, **changed: Any) -> list[Value]:
+        """Returns the outputs of the equation's own primitive, which so stays in the program."""
+        return bind(self.eqn, inputs, **changed)
+
+    def _handle(self, eqn: jec.JaxprEqn, inputs: list[Value]) -> Sequence[Value]:
+        return _finalise_equation(eqn, inputs, failures=self.failures, rules=self.rules)
+
+
+FinaliseRule = Callable[..., Sequence[Value]]
+"""`rule(context, *inputs, **params) -> outputs`."""
+
+FinaliseRules = dict[str, FinaliseRule]
+"""Rules by the primitive's name."""
+
+FINALISE_RULES: FinaliseRules = {}
+
+
+def finalise_rule(primitive: jec.Primitive | str) -> Callable[[FinaliseRule], FinaliseRule]:
+    """Returns a decorator that registers a rule for `primitive`, given itself or by name.
+
+    The rule gets a `FinaliseContext`, the inputs positionally and every param of the primitive by name, and returns the
+    outputs as JAX values.
+
+    Raises:
+        ValueError: the primitive has a rule already.
+    """
+    name = primitive if isinstance(primitive, str) else primitive.name
+
+    def register(rule: FinaliseRule) -> FinaliseRule:
+        if name in FINALISE_RULES:
+            raise ValueError(f"finalise_rule: primitive `{name}` has a rule already; two would be one too many.")
+        FINALISE_RULES[name] = rule
+        return rule
+
+    return register
+
+
+def finalise(
+    closed: jec.ClosedJaxpr, *, failures: Failures = "nan", rules: FinaliseRules = FINALISE_RULES
+) -> jec.ClosedJaxpr:
+    """Returns `closed` with nothing left in it but JAX's own operations, `cond`, `while`, `scan` and foreign codes.
+
+    Args:
+        failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` makes what passes through the check NaN
+            (integers zero) where it fires, `"ignore"` drops it.
+        rules: the table of rules.
+
+    Raises:
+        StageError: a primitive has no rule and its implementation cannot be traced.
+    """
+    handle = partial(_finalise_equation, failures=failures, rules=rules)
+    return trace(lambda *inputs: interpret(closed, inputs, handle), closed.in_avals)
+
+
+def _finalise_equation(
+    eqn: jec.JaxprEqn, inputs: list[Value], *, failures: Failures, rules: FinaliseRules
+) -> Sequence[Value]:
+    context = FinaliseContext(eqn=eqn, failures=failures, rules=rules)
+    rule = rules.get(eqn.primitive.name)
+    if rule is not None:
+        return rule(context, *inputs, **eqn.params)
+    if eqn.primitive.name in _WRAPPED:
+        return context.inline(eqn.params[_WRAPPED[eqn.primitive.name]], *inputs)
+    if _runs_as_it_is(eqn.primitive):
+        return context.keep(*inputs)
+    return _trace_implementation(context, inputs)
+
+
+_WRAPPED = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "checkpoint": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+}
+"""Primitives that wrap a jaxpr, with the param that holds it."""
+
+
+def _runs_as_it_is(primitive: jec.Primitive) -> bool:
+    # An operation of JAX's own is implemented by compiling it, through a `functools.partial` that names it; a primitive
+    # that wraps JAX code is implemented by that code, a function.
+    return primitive.impl is jec.Primitive.impl or not _is_plain_function(primitive.impl)
+
+
+def _is_plain_function(impl: object) -> bool:
+    return hasattr(impl, "__code__")
+
+
+def _trace_implementation(context: FinaliseContext, inputs: list[Value]) -> Sequence[Value]:
+    primitive = context.eqn.primitive
+    try:
+        inner = trace(partial(_implementation, context.eqn), [jax.typeof(value) for value in inputs])
+    except (jax.errors.JAXTypeError, TypeError) as error:
+        raise StageError(
+            f"Primitive `{primitive.name}`, reached at {where(context.eqn)}, has no finalise rule, and its implementation is "
+            f"not JAX code: {error}\nRegister a rule with `couplax.stage.finalise_rule`."
+        ) from error
+    return context.inline(inner, *inputs)
+
+
+def _implementation(eqn: jec.JaxprEqn, *inputs: Value) -> Sequence[Value]:
+    outputs = eqn.primitive.impl(*inputs, **eqn.params)
+    return outputs if eqn.primitive.multiple_results else [outputs]
+
+
+def _alias(context: FinaliseContext, value: Value) -> list[Value]:
+    return [value]
+
+
+for _primitive in primitives_named("copy_p", "stop_gradient_p"):
+    finalise_rule(_primitive)(_alias)
+
+
+@finalise_rule("while")
+def _while(context: FinaliseContext, *inputs: Value, cond_jaxpr: Any, body_jaxpr: Any, **counts: int) -> list[Value]:
+    finalised = context.finalised
+    return context.keep(*inputs, cond_jaxpr=finalised(cond_jaxpr), body_jaxpr=finalised(body_jaxpr))
+
+
+@finalise_rule("scan")
+def _scan(context: FinaliseContext, *inputs: Value, jaxpr: Any, **layout: Any) -> list[Value]:
+    return context.keep(*inputs, jaxpr=context.finalised(jaxpr))
+
+
+@finalise_rule("cond")
+def _cond(context: FinaliseContext, *inputs: Value, branches: Sequence[Any], **params: Any) -> list[Value]:
+    passing = [branch for branch in branches if not _raises(branch)]
+    if context.failures == "ignore" and len(passing) == 1 and len(branches) == 2:
+        return context.inline(passing[0], *inputs[1:])
+    return context.keep(*inputs, branches=tuple(context.finalised(branch) for branch in branches))
+
+
+@finalise_rule("pure_callback")
+def _pure_callback(
+    context: FinaliseContext, *inputs: Value, callback: Any, result_avals: Any, sharding: Any, vmap_method: Any
+) -> list[Value]:
+    if not _is_check(callback):
+        return context.keep(*inputs)
+    return [_failed(aval) for aval in result_avals]
+
+
+def _failed(aval: Any) -> Value:
+    return jnp.full(aval.shape, jnp.nan if jnp.issubdtype(aval.dtype, jnp.inexact) else 0, aval.dtype)
+
+
+def _is_check(callback: Any) -> bool:
+    # Equinox's checks call back to raise, never to compute; the callback is a function of that module.
+    return getattr(getattr(callback, "callback_func", None), "__module__", "") == "equinox._errors"
+
+
+def _raises(branch: Any) -> bool:
+    return any(
+        eqn.primitive.name == "pure_callback" and _is_check(eqn.params["callback"])
+        for eqn in closed_jaxpr(branch).jaxpr.eqns
+    )

@@ -1,0 +1,92 @@
+"""Simplify: no dead code, nothing computed twice, nothing that changes nothing; loops without idle carries."""
+
+from collections.abc import Hashable, Sequence
+
+import jax
+import jax.extend.core as jec
+import numpy as np
+
+from couplax.stage._identities import Made, existing
+from couplax.stage._interpret import Value, bind, count_equations, interpret, is_known, trace
+from couplax.stage._liveness import Liveness, liveness
+from couplax.stage._tidy_loops import tidy_scan, tidy_while
+
+
+def simplify(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
+    """Returns `closed` with the same outputs from fewer equations."""
+    while True:
+        swept = _sweep(closed)
+        if count_equations(swept.jaxpr) >= count_equations(closed.jaxpr):
+            return closed
+        closed = swept
+
+
+def _sweep(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
+    return trace(lambda *inputs: _simplified(closed, inputs), closed.in_avals)
+
+
+def _simplified(closed: jec.ClosedJaxpr, inputs: Sequence[Value]) -> list[Value]:
+    live = liveness(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
+    return interpret(closed, inputs, _Simplifier(live), equations=live.equations)
+
+
+class _Simplifier:
+    """Handles the equations of one jaxpr in order, and remembers what each value was made of."""
+
+    def __init__(self, live: Liveness) -> None:
+        self._live = live
+        self._made: dict[int, Made] = {}
+        self._seen: dict[Hashable, list[Value]] = {}
+
+    def __call__(self, eqn: jec.JaxprEqn, inputs: list[Value]) -> Sequence[Value]:
+        if eqn.effects:
+            return bind(eqn, inputs)
+        value = existing(eqn, inputs, lambda value: self._made.get(id(value)))
+        if value is not None:
+            return [value]
+        key = _key(eqn, inputs)
+        if key not in self._seen:
+            self._seen[key] = list(self._run(eqn, inputs))
+            self._made.update((id(output), Made(eqn, inputs)) for output in self._seen[key])
+        return self._seen[key]
+
+    def _run(self, eqn: jec.JaxprEqn, inputs: list[Value]) -> Sequence[Value]:
+        used = [var in self._live.used for var in eqn.outvars]
+        match eqn.primitive.name:
+            case "while":
+                return tidy_while(eqn, inputs, used, _sweep)
+            case "scan":
+                return tidy_scan(eqn, inputs, used, _sweep)
+            case "cond":
+                return _cond(eqn, inputs, used)
+            case _:
+                return bind(eqn, inputs)
+
+
+def _cond(eqn: jec.JaxprEqn, inputs: list[Value], used: Sequence[bool]) -> Sequence[Value]:
+    """Returns the outputs of a `cond` whose branches are simplified and give what is used, the rest left out."""
+    branches = [_wanted(branch, used) for branch in eqn.params["branches"]]
+    outputs = iter(bind(eqn, inputs, branches=tuple(branches)))
+    return [next(outputs) if flag else None for flag in used]
+
+
+def _wanted(closed: jec.ClosedJaxpr, wanted: Sequence[bool]) -> jec.ClosedJaxpr:
+    results = [atom for atom, flag in zip(closed.jaxpr.outvars, wanted, strict=True) if flag]
+    return _sweep(trace(lambda *inputs: interpret(closed, inputs, results=results), closed.in_avals))
+
+
+def _key(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> Hashable:
+    """Returns what makes two equations equal; one whose params cannot be compared equals itself alone."""
+    key = (eqn.primitive, *map(_identity, inputs), *sorted(eqn.params.items(), key=lambda item: item[0]))
+    try:
+        hash(key)
+    except TypeError:
+        return id(eqn)
+    return key
+
+
+def _identity(value: Value) -> Hashable:
+    aval = jax.typeof(value)
+    if not is_known(value) or aval.ndim > 0 or jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended):
+        return id(value)
+    return (aval.dtype, np.asarray(value, aval.dtype).tobytes())
