@@ -33,6 +33,8 @@ REFUSAL = couplax is made with Python $(SUPPORTED), and $(REFUSED): name one, as
 NO_COMPILER = No C compiler here: none is needed, the pure-Python route to foreign code serves.
 INSTALL = $(BIN)/python -m pip install -qq --no-build-isolation --constraint $(PINS)
 
+# Two goals install into one environment.
+.NOTPARALLEL:
 .PHONY: help demo test lint format types layers check clean interpreter compiler
 
 help:
