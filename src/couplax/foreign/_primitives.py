@@ -1,1 +1,279 @@
-FOREIGN_PRIMITIVES = frozenset()
+"""Two primitives: a foreign code's value, and its derivative as a linear map.
+
+`foreign_value_p` is y = f(x). `foreign_linear_p` is v -> J(x) v, or w -> J(x)^T w where `transposed`: linear in its vectors,
+with transpose and batching rules, so that one set of rules gives forward mode, reverse mode, Jacobians and `vmap` from whatever the
+code offers. Its operands are all of x, those of y that are wanted (a difference starts from them), and the vectors.
+
+A batched call has `lanes`: the operands that `mapped` marks have a leading axis of that size, the others are shared. All lanes
+go to the host in one crossing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.extend.core as jec
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import ad, batching, mlir
+
+from couplax._errors import DerivativeError
+from couplax.foreign._host import Host
+from couplax.foreign._signature import Signature
+
+Arrays = Sequence[np.ndarray]
+
+foreign_value_p = jec.Primitive("foreign_value")
+foreign_value_p.multiple_results = True
+
+foreign_linear_p = jec.Primitive("foreign_linear")
+foreign_linear_p.multiple_results = True
+
+FOREIGN_PRIMITIVES = frozenset({foreign_value_p, foreign_linear_p})
+"""The primitives that call code outside JAX."""
+
+
+def _value_call(arrays: Arrays, *, host: Host, signature: Signature, mapped: Sequence[bool], lanes: int | None) -> Arrays:
+    if lanes is None:
+        return host.value(signature, arrays)
+    results = (host.value(signature, _lane(arrays, mapped, k)) for k in range(lanes))
+    return _stacked(results, signature.out.structs, lanes)
+
+
+def _linear_call(
+    arrays: Arrays, *, host: Host, signature: Signature, transposed: bool, mapped: Sequence[bool], lanes: int | None
+) -> Arrays:
+    derivative = host.adjoints if transposed else host.tangents
+    if lanes is None:
+        x, y, v = _parts(signature, arrays)
+        return derivative(signature, x, y, [v])[0]
+    points: dict[bytes, list[int]] = {}
+    for k in range(lanes):
+        x, _, _ = _parts(signature, _lane(arrays, mapped, k))
+        points.setdefault(b"".join(part.tobytes() for part in x), []).append(k)
+    results: dict[int, Arrays] = {}
+    for members in points.values():
+        sweep = [_parts(signature, _lane(arrays, mapped, k)) for k in members]
+        x, y, _ = sweep[0]
+        results.update(zip(members, derivative(signature, x, y, [v for _, _, v in sweep]), strict=True))
+    return _stacked((results[k] for k in range(lanes)), _linear_structs(signature, transposed), lanes)
+
+
+def _parts(signature: Signature, operands: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """Returns the operands of the linear map as x, y and the vectors."""
+    first = len(signature.arguments.structs)
+    second = first + len(signature.outputs)
+    return operands[:first], operands[first:second], operands[second:]
+
+
+def _lane(arrays: Arrays, mapped: Sequence[bool], lane: int) -> list[np.ndarray]:
+    return [array[lane] if flag else array for array, flag in zip(arrays, mapped, strict=True)]
+
+
+def _stacked(results: Any, structs: Sequence[jax.ShapeDtypeStruct], lanes: int) -> list[np.ndarray]:
+    stacks = [np.empty((lanes, *struct.shape), struct.dtype) for struct in structs]
+    for k, result in enumerate(results):
+        for stack, array in zip(stacks, result, strict=True):
+            stack[k] = array
+    return stacks
+
+
+def _linear_structs(signature: Signature, transposed: bool) -> list[jax.ShapeDtypeStruct]:
+    if transposed:
+        return [signature.arguments.structs[k] for k in signature.inputs]
+    return [signature.out.structs[k] for k in signature.outputs]
+
+
+def _avals(structs: Sequence[jax.ShapeDtypeStruct], lanes: int | None) -> list[Any]:
+    lead = () if lanes is None else (lanes,)
+    return [jax.core.ShapedArray((*lead, *struct.shape), struct.dtype) for struct in structs]
+
+
+@foreign_value_p.def_abstract_eval
+def _value_avals(*operands: Any, host: Host, signature: Signature, mapped: Sequence[bool], lanes: int | None) -> list[Any]:
+    return _avals(signature.out.structs, lanes)
+
+
+@foreign_linear_p.def_abstract_eval
+def _linear_avals(
+    *operands: Any, host: Host, signature: Signature, transposed: bool, mapped: Sequence[bool], lanes: int | None
+) -> list[Any]:
+    return _avals(_linear_structs(signature, transposed), lanes)
+
+
+def _eager(call: Callable[..., Arrays]) -> Callable[..., list[Any]]:
+    def run(*operands: Any, **params: Any) -> list[Any]:
+        return [jnp.asarray(array) for array in call([np.asarray(x) for x in operands], **params)]
+
+    return run
+
+
+foreign_value_p.def_impl(_eager(_value_call))
+foreign_linear_p.def_impl(_eager(_linear_call))
+
+
+def _lowered(call: Callable[..., Arrays]) -> Callable[..., Any]:
+    def lower(context: Any, *operands: Any, **params: Any) -> Any:
+        def callback(*arrays: Any) -> tuple[np.ndarray, ...]:
+            return tuple(call([np.asarray(array) for array in arrays], **params))
+
+        results, _, _ = mlir.emit_python_callback(
+            context,
+            callback,
+            None,
+            list(operands),
+            context.avals_in,
+            context.avals_out,
+            has_side_effect=False,
+            returns_token=False,
+        )
+        return results
+
+    return lower
+
+
+mlir.register_lowering(foreign_value_p, _lowered(_value_call))
+mlir.register_lowering(foreign_linear_p, _lowered(_linear_call))
+
+
+def _value_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    host: Host,
+    signature: Signature,
+    mapped: tuple[bool, ...],
+    lanes: int | None,
+) -> tuple[list[Any], list[Any]]:
+    outputs = foreign_value_p.bind(*primals, host=host, signature=signature, mapped=mapped, lanes=lanes)
+    active = tuple(k for k, tangent in enumerate(tangents) if not isinstance(tangent, ad.Zero))
+    wanted = tuple(k for k, s in enumerate(signature.out.structs) if jnp.issubdtype(s.dtype, jnp.inexact))
+    zeros = [ad.Zero(jax.typeof(output).to_tangent_aval()) for output in outputs]
+    if not active or not wanted:
+        return outputs, zeros
+    derivatives = foreign_linear_p.bind(
+        *primals,
+        *(outputs[k] for k in wanted),
+        *(tangents[k] for k in active),
+        host=host,
+        signature=replace(signature, inputs=active, outputs=wanted),
+        transposed=False,
+        mapped=(*mapped, *[lanes is not None] * len(wanted), *(mapped[k] for k in active)),
+        lanes=lanes,
+    )
+    given = dict(zip(wanted, derivatives, strict=True))
+    return outputs, [given.get(k, zero) for k, zero in enumerate(zeros)]
+
+
+ad.primitive_jvps[foreign_value_p] = _value_jvp
+
+
+def _linear_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    host: Host,
+    signature: Signature,
+    transposed: bool,
+    mapped: tuple[bool, ...],
+    lanes: int | None,
+) -> tuple[list[Any], list[Any]]:
+    params: dict[str, Any] = {"transposed": transposed, "mapped": mapped, "lanes": lanes}
+    x_tangents, y_tangents, v_tangents = _parts(signature, tangents)
+    if any(not isinstance(tangent, ad.Zero) for tangent in (*x_tangents, *y_tangents)):
+        raise DerivativeError(
+            f"A second derivative of foreign code `{host.code.name}` is asked for, and it offers a first one at most. "
+            "Take the Hessian by differences of the gradient outside JAX, use a method that needs first derivatives alone, "
+            "or write this code in JAX."
+        )
+    x, y, _ = _parts(signature, primals)
+    vectors = [ad.instantiate_zeros(tangent) for tangent in v_tangents]
+    bind = foreign_linear_p.bind
+    outputs = bind(*primals, host=host, signature=signature, **params)
+    return outputs, bind(*x, *y, *vectors, host=host, signature=signature, **params)
+
+
+ad.primitive_jvps[foreign_linear_p] = _linear_jvp
+
+
+def _linear_transpose(
+    cotangents: Sequence[Any],
+    *operands: Any,
+    host: Host,
+    signature: Signature,
+    transposed: bool,
+    mapped: tuple[bool, ...],
+    lanes: int | None,
+) -> list[Any]:
+    x, y, v = _parts(signature, operands)
+    x_mapped, y_mapped, v_mapped = _parts(signature, mapped)
+    kept = [k for k, cotangent in enumerate(cotangents) if not isinstance(cotangent, ad.Zero)]
+    if not kept:
+        return [None] * len(operands)
+    # An output whose cotangent is symbolically zero is left out, so that a nan in it cannot spoil the rest.
+    if transposed:
+        signature = replace(signature, inputs=tuple(signature.inputs[k] for k in kept))
+    else:
+        y, y_mapped = [y[k] for k in kept], [y_mapped[k] for k in kept]
+        signature = replace(signature, outputs=tuple(signature.outputs[k] for k in kept))
+    results = foreign_linear_p.bind(
+        *x,
+        *y,
+        *(cotangents[k] for k in kept),
+        host=host,
+        signature=signature,
+        transposed=not transposed,
+        mapped=(*x_mapped, *y_mapped, *[lanes is not None] * len(kept)),
+        lanes=lanes,
+    )
+    shared = lanes is not None
+    sums = [
+        result.sum(axis=0) if shared and not flag else result for result, flag in zip(results, v_mapped, strict=True)
+    ]
+    return [*[None] * (len(operands) - len(v)), *sums]
+
+
+ad.primitive_transposes[foreign_linear_p] = _linear_transpose
+
+
+def _batched(primitive: jec.Primitive) -> Callable[..., Any]:
+    def rule(
+        operands: Sequence[Any],
+        axes: Sequence[int | None],
+        *,
+        mapped: tuple[bool, ...],
+        lanes: int | None,
+        **params: Any,
+    ) -> tuple[list[Any], list[int]]:
+        size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
+        new = tuple(axis is not None for axis in axes)
+        fronted = [jnp.moveaxis(x, axis, 0) if axis is not None else x for x, axis in zip(operands, axes, strict=True)]
+        if lanes is None:
+            return primitive.bind(*fronted, mapped=new, lanes=size, **params), [0] * _count(primitive, params)
+        merged = [_merged(*part, size=size, lanes=lanes) for part in zip(fronted, new, mapped, strict=True)]
+        either = tuple(a or b for a, b in zip(new, mapped, strict=True))
+        outputs = primitive.bind(*merged, mapped=either, lanes=size * lanes, **params)
+        return [out.reshape(size, lanes, *out.shape[1:]) for out in outputs], [0] * len(outputs)
+
+    return rule
+
+
+def _count(primitive: jec.Primitive, params: Any) -> int:
+    signature = params["signature"]
+    if primitive is foreign_value_p:
+        return len(signature.out.structs)
+    return len(_linear_structs(signature, params["transposed"]))
+
+
+def _merged(operand: Any, new: bool, mapped: bool, *, size: int, lanes: int) -> Any:
+    """Returns `operand` with its new axis and its lanes as one leading axis; one that has neither stays shared."""
+    if not new and not mapped:
+        return operand
+    rest = operand.shape[int(new) + int(mapped) :]
+    lead = (size if new else 1, lanes if mapped else 1)
+    return jnp.broadcast_to(operand.reshape(*lead, *rest), (size, lanes, *rest)).reshape(size * lanes, *rest)
+
+
+batching.primitive_batchers[foreign_value_p] = _batched(foreign_value_p)
+batching.primitive_batchers[foreign_linear_p] = _batched(foreign_linear_p)

@@ -1,13 +1,14 @@
 """Simplify: no dead code, nothing computed twice, nothing that changes nothing; loops without idle carries."""
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import jax
 import jax.extend.core as jec
 import numpy as np
 
 from couplax.stage._identities import Made, existing
-from couplax.stage._interpret import Value, bind, count_equations, interpret, is_known, trace
+from couplax.stage._interpret import Value, bind, interpret, is_known, trace
 from couplax.stage._liveness import Liveness, liveness
 from couplax.stage._tidy_loops import tidy_scan, tidy_while
 
@@ -16,9 +17,15 @@ def simplify(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
     """Returns `closed` with the same outputs from fewer equations."""
     while True:
         swept = _sweep(closed)
-        if count_equations(swept.jaxpr) >= count_equations(closed.jaxpr):
+        if _size(swept.jaxpr) >= _size(closed.jaxpr):
             return closed
         closed = swept
+
+
+def _size(jaxpr: Any) -> int:
+    """Returns the number of values that `jaxpr` computes, those of the jaxprs inside it included."""
+    inner = sum(_size(sub) for eqn in jaxpr.eqns for sub in jec.jaxprs_in_params(eqn.params))
+    return inner + sum(len(eqn.outvars) for eqn in jaxpr.eqns)
 
 
 def _sweep(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:

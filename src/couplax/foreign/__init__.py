@@ -1,0 +1,7 @@
+"""Code in: foreign code as differentiable JAX functions."""
+
+from couplax.foreign._differences import AbstractDifferences as AbstractDifferences
+from couplax.foreign._differences import Forward as Forward
+from couplax.foreign._foreign import Foreign as Foreign
+from couplax.foreign._foreign import foreign as foreign
+from couplax.foreign._tally import Tally as Tally
