@@ -1,0 +1,192 @@
+"""A component: a function whose parameters and returned values have names."""
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from couplax._errors import ModelError, place_of, quoted
+from couplax._tree import describe
+
+from ._same import same
+
+
+class Required(enum.Enum):
+    """The type of `REQUIRED`."""
+
+    REQUIRED = "REQUIRED"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+REQUIRED: Final[Literal[Required.REQUIRED]] = Required.REQUIRED
+"""Stands where an input has no default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Input:
+    """A variable that a component reads.
+
+    Attributes:
+        default: the value where nothing gives one; `REQUIRED` if there is none.
+    """
+
+    name: str
+    default: Any = REQUIRED
+
+    @property
+    def required(self) -> bool:
+        """Whether the input has no default."""
+        return self.default is REQUIRED
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Input) and self.name == other.name and same(self.default, other.default)
+
+    def __hash__(self) -> int:
+        return hash((Input, self.name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Output:
+    """A variable that a component writes.
+
+    Attributes:
+        guess: where a solver starts that has this variable as an unknown.
+        units: for tables and drawings.
+        shape: what the component promises to return; None promises nothing.
+        dtype: what the component promises to return; None promises nothing.
+        description: for tables and drawings.
+    """
+
+    name: str
+    guess: Any = None
+    units: str | None = None
+    shape: tuple[int, ...] | None = None
+    dtype: Any = None
+    description: str | None = None
+
+    def _rest(self) -> tuple[Any, ...]:
+        """Returns all but the guess, which may be an array."""
+        return (self.name, self.units, self.shape, self.dtype, self.description)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Output) and self._rest() == other._rest() and same(self.guess, other.guess)
+
+    def __hash__(self) -> int:
+        return hash((Output, self.name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Component:
+    """A function from named variables to named variables, called like the function it was made of.
+
+    Equal to a component made of equal parts.
+
+    Attributes:
+        name: the component's own name, unique in a model.
+        inputs: what it reads, one for each parameter of `fn`.
+        outputs: what it writes, one for each value that `fn` returns.
+        parameters: the names of `fn`'s parameters, aligned with `inputs`.
+        returned: the names by which `fn` keys its values if it returns a dict, aligned with `outputs`.
+    """
+
+    name: str
+    fn: Callable[..., Any]
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    parameters: tuple[str, ...]
+    returned: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        """`file.py:line` where the function was written."""
+        return place_of(self.fn)
+
+    @property
+    def described(self) -> str:
+        """The component in a message: its name and place."""
+        return f"`{self.name}` ({self.place})"
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The function, so that `inspect.signature` and `help` see through the component."""
+        return self.fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns what the function returns."""
+        return self.fn(*args, **kwargs)
+
+    def evaluate(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the outputs by variable name, from `values` by variable name.
+
+        Args:
+            values: may hold more than is read, and may lack inputs that have a default.
+
+        Raises:
+            ModelError: a required input is not in `values`, or the function returned other than its outputs.
+        """
+        self._require_inputs(values)
+        pairs = zip(self.parameters, self.inputs, strict=True)
+        arguments = {parameter: values[read.name] for parameter, read in pairs if read.name in values}
+        return self._named(self.fn(**arguments))
+
+    def _require_inputs(self, values: Mapping[str, Any]) -> None:
+        """Raises where a required input is not in `values`."""
+        missing = [read.name for read in self.inputs if read.required and read.name not in values]
+        if missing:
+            raise ModelError(
+                [f"component {self.described} was not given {quoted(missing)}, only {quoted(values)}."]
+            )
+
+    def _named(self, result: Any) -> dict[str, Any]:
+        """Returns `result`, what the function returned, as outputs by variable name."""
+        if result is None:
+            raise self._mismatch("None (is a `return` missing?)")
+        names = [output.name for output in self.outputs]
+        if len(names) == 1:
+            return {names[0]: result}
+        return dict(zip(names, self._several(result), strict=True))
+
+    def _several(self, result: Any) -> list[Any]:
+        """Returns the values in `result`, a tuple, list or dict, in the order of the outputs."""
+        if isinstance(result, Mapping):
+            if set(result) != set(self.returned):
+                raise self._mismatch(f"a dict with {quoted(map(str, result))}")
+            return [result[name] for name in self.returned]
+        if not isinstance(result, tuple | list):
+            raise self._mismatch(f"one value, {_say(result)}")
+        if len(result) != len(self.outputs):
+            raise self._mismatch(f"{len(result)} value{'s' if len(result) != 1 else ''}")
+        return list(result)
+
+    def _mismatch(self, came: str) -> ModelError:
+        """Returns the exception for a function that returned `came`."""
+        count = len(self.returned)
+        wanted = "one value" if count == 1 else f"a tuple of {count} values, or a dict,"
+        return ModelError(
+            [f"component {self.described} returned {came}. Wanted: {wanted} for {quoted(self.returned)}."]
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Component)
+            and self.name == other.name
+            and self.inputs == other.inputs
+            and self.outputs == other.outputs
+            and self.parameters == other.parameters
+            and self.returned == other.returned
+            and (self.fn is other.fn or bool(self.fn == other.fn))
+        )
+
+    def __hash__(self) -> int:
+        return hash((Component, self.name, self.inputs, self.outputs))
+
+
+def _say(value: Any) -> str:
+    """Returns `value`'s struct if it is an array, else its type."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return describe(value)
+    return f"a {type(value).__name__}"

@@ -1,0 +1,171 @@
+"""How a function is declared as a component."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+from couplax._errors import ModelError, close_matches, place_of, quoted
+
+from ._component import REQUIRED, Component, Input, Output
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def output(
+    name: str,
+    *,
+    guess: Any = None,
+    units: str | None = None,
+    shape: tuple[int, ...] | None = None,
+    dtype: Any = None,
+    description: str | None = None,
+) -> Output:
+    """Returns an output that says more than its name.
+
+    Args:
+        guess: where a solver starts that has this variable as an unknown.
+    """
+    return Output(name=name, guess=guess, units=units, shape=shape, dtype=dtype, description=description)
+
+
+@overload
+def component(
+    fn: Callable[..., Any],
+    /,
+    *outputs: str | Output,
+    rename: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Component: ...
+
+
+@overload
+def component(
+    *outputs: str | Output, rename: Mapping[str, str] | None = None, name: str | None = None
+) -> Callable[[Callable[..., Any]], Component]: ...
+
+
+def component(
+    *given: Any, rename: Mapping[str, str] | None = None, name: str | None = None
+) -> Component | Callable[[Callable[..., Any]], Component]:
+    """Returns a function as a component: `component(fn, "y_1")`, or the decorator `@component("y_1")`.
+
+    The function's parameters are read by name, and a parameter's default is the input's default. It returns
+    one value for each output: the value itself for one, else a tuple, or a dict by name.
+
+    Args:
+        given: the outputs, each a name or `couplax.output(...)`; before them the function, unless this
+            decorates one.
+        rename: from parameters and outputs of the function to the variables that they are in the model.
+        name: the component's own name; the function's name if not given.
+
+    Raises:
+        ModelError: an output is not a name, the function's parameters have no names, or it writes nothing.
+    """
+    if not given or isinstance(given[0], str | Output):
+        return lambda fn: _declare(fn, given, rename or {}, name)
+    return _declare(given[0], given[1:], rename or {}, name)
+
+
+def _declare(fn: Any, written: Sequence[Any], rename: Mapping[str, str], name: str | None) -> Component:
+    """Returns the component, or raises every fault of the declaration."""
+    if isinstance(fn, Component):
+        fn = fn.fn
+    if not callable(fn):
+        raise ModelError([f"a component is made of a function and names; came {_say(fn)}. {_HOW}"])
+    outputs = _outputs(fn, written)
+    parameters = _parameters(fn)
+    returned = tuple(output.name for output in outputs)
+    _check_rename(fn, rename, [*(parameter.name for parameter in parameters), *returned])
+    return Component(
+        name=name or _own_name(fn) or returned[0],
+        fn=fn,
+        inputs=tuple(_input(parameter, rename) for parameter in parameters),
+        outputs=tuple(_renamed(output, rename) for output in outputs),
+        parameters=tuple(parameter.name for parameter in parameters),
+        returned=returned,
+    )
+
+
+_HOW = 'Write `@component("y")` above the function, or `component(fn, "y")`.'
+
+
+def _outputs(fn: Callable[..., Any], written: Sequence[Any]) -> tuple[Output, ...]:
+    """Returns `written`, names and outputs, all as outputs."""
+    if not written:
+        raise ModelError([f"component {_of(fn)} says nothing of what it writes. {_HOW}"])
+    wrong = [given for given in written if not isinstance(given, str | Output) or given == ""]
+    if wrong:
+        raise ModelError(
+            [
+                f"component {_of(fn)} has {_say(given)} among its outputs."
+                ' Wanted: a name such as "y", or `couplax.output("y")`.'
+                for given in wrong
+            ]
+        )
+    return tuple(given if isinstance(given, Output) else Output(name=given) for given in written)
+
+
+def _parameters(fn: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    """Returns the parameters of `fn`, all of which have names."""
+    try:
+        parameters = tuple(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):
+        raise ModelError([f"component {_of(fn)} has no signature to read names from. {_WRAP}"]) from None
+    nameless = [str(parameter) for parameter in parameters if parameter.kind not in _NAMED]
+    if any(parameter.kind is inspect.Parameter.POSITIONAL_ONLY for parameter in parameters):
+        fault = f"component {_of(fn)} takes arguments by position only, and a component's are read by name."
+        raise ModelError([f"{fault} {_WRAP}"])
+    if nameless:
+        raise ModelError([f"component {_of(fn)} takes {quoted(nameless)}, which has no names. {_WRAP}"])
+    return parameters
+
+
+_WRAP = "Wrap it in a function with named parameters: `lambda x: fn(x)`."
+
+
+def _check_rename(fn: Callable[..., Any], rename: Mapping[str, str], known: Sequence[str]) -> None:
+    """Raises where `rename` holds what the function neither takes nor returns."""
+    faults: list[str] = []
+    for old in rename:
+        if old not in known:
+            close = close_matches(old, known)
+            hint = f" Close: {quoted(close)}." if close else ""
+            faults.append(
+                f"component {_of(fn)} renames `{old}`, which is no parameter or output of it.{hint}"
+                f" It has {quoted(dict.fromkeys(known))}."
+            )
+    if faults:
+        raise ModelError(faults)
+
+
+def _input(parameter: inspect.Parameter, rename: Mapping[str, str]) -> Input:
+    """Returns the input that `parameter` stands for."""
+    default = REQUIRED if parameter.default is inspect.Parameter.empty else parameter.default
+    return Input(name=rename.get(parameter.name, parameter.name), default=default)
+
+
+def _renamed(written: Output, rename: Mapping[str, str]) -> Output:
+    """Returns `written` under the model's name for it."""
+    return dataclasses.replace(written, name=rename.get(written.name, written.name))
+
+
+def _own_name(fn: Callable[..., Any]) -> str | None:
+    """Returns the name that `fn` was written under, if it has one: a lambda has none."""
+    if isinstance(fn, functools.partial):
+        return _own_name(fn.func)
+    name = getattr(fn, "__name__", None)
+    return name if isinstance(name, str) and name != "<lambda>" else None
+
+
+def _of(fn: Callable[..., Any]) -> str:
+    """Returns `fn` in a message: its name and place."""
+    name, place = _own_name(fn), place_of(fn)
+    return f"`{name}` ({place})" if name and name != place else f"`{place}`"
+
+
+def _say(value: Any) -> str:
+    """Returns `value` in a message, with its type, shortened where it is long."""
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
