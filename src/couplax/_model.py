@@ -1,0 +1,237 @@
+"""The model: components connected by their names, with solvers for their cycles."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import optimistix as optx
+
+from couplax._errors import GuessError, ModelError, quoted
+from couplax.graph import Component, Cycle, Graph, check_cut, choose_cut, missing_inputs, unknown_names
+from couplax.solve import Closure, Function, Program, Results, check, evaluate, needed_steps, program
+from couplax.view import Drawing, xdsm
+
+Solver = optx.AbstractRootFinder[Any, Any, Any, Any]
+
+
+class Model:
+    """Components connected by the names that they read and write; immutable, and equal to a model of equal parts.
+
+    A model with cycles runs once each is closed by a solver: `model.close(solver)`.
+    """
+
+    def __init__(self, *components: Component) -> None:
+        """Connects `components`.
+
+        Raises:
+            ModelError: with every fault of the model.
+        """
+        self._graph = Graph(components)
+        self._closures: tuple[Closure, ...] = ()
+
+    @property
+    def graph(self) -> Graph:
+        """The components and what connects them."""
+        return self._graph
+
+    @property
+    def closures(self) -> tuple[Closure, ...]:
+        """The cycles that have a solver, with where they are cut."""
+        return self._closures
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The components, as declared."""
+        return self._graph.components
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names that are read and that no component writes."""
+        return self._graph.inputs
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names that components write."""
+        return self._graph.outputs
+
+    @property
+    def cycles(self) -> tuple[Cycle, ...]:
+        """The groups of components that depend on each other, in the order in which they run."""
+        return self._graph.cycles
+
+    def close(self, solver: Solver, *, cut: str | Sequence[str] | None = None) -> "Model":
+        """Returns the model with cycles closed: `solver` finds the values of the variables at which they are cut.
+
+        Args:
+            solver: `couplax.Newton`, or any optimistix root finder.
+            cut: coupling variables such that every loop of their cycles passes through one; those cycles are closed. By default
+                every open cycle is closed, cut at as few variables as possible, ones that declare a guess preferred.
+
+        Raises:
+            ModelError: a name is no coupling variable of an open cycle, or loops remain.
+        """
+        is_open = [cycle for cycle in self.cycles if cycle not in {closure.cycle for closure in self._closures}]
+        if cut is None:
+            new = [Closure(cycle=c, cut=choose_cut(c, preferred=self._guessed()), solver=solver) for c in is_open]
+        else:
+            names = (cut,) if isinstance(cut, str) else tuple(cut)
+            new = self._cut_at(names, is_open, solver)
+        if not new:
+            raise ModelError([f"close() found no open cycle to close: the model has {len(self.cycles)}, all closed."])
+        return self._with((*self._closures, *new))
+
+    def _cut_at(self, names: Sequence[str], is_open: Sequence[Cycle], solver: Solver) -> list[Closure]:
+        couplings = [name for cycle in is_open for name in cycle.couplings]
+        faults = unknown_names(names, couplings, "coupling variable of an open cycle")
+        if faults:
+            raise ModelError(faults)
+        chosen = [(cycle, tuple(name for name in names if name in cycle.couplings)) for cycle in is_open]
+        closures = [Closure(cycle=cycle, cut=part, solver=solver) for cycle, part in chosen if part]
+        for closure in closures:
+            check_cut(closure.cycle, closure.cut)
+        return closures
+
+    def run(self, *, guess: Mapping[str, Any] | None = None, throw: bool = True, **inputs: Any) -> Results:
+        """Returns every value of the model, inputs and outputs, by name.
+
+        The model is compiled once for each structure and shape; runs with other numbers compile nothing.
+
+        Args:
+            guess: where unknowns start, by name; it goes before what outputs declare.
+            throw: whether a solve that does not converge raises; else its status stands in `result.solves`.
+            inputs: a value for each of the model's inputs that has no default.
+
+        Raises:
+            ModelError: an input is unknown or missing, or a cycle is not closed.
+            GuessError: a guess is unknown, missing or of the wrong shape.
+            SolveError: a solve did not converge.
+        """
+        self._check_closed(self.cycles)
+        self._check_inputs(inputs, self.inputs)
+        given = {**self._graph.defaults, **inputs}
+        values, solves = evaluate(self._whole, given, self._guesses(self._whole, guess or {}))
+        named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
+        return Results(check(named, solves) if throw else named, solves)
+
+    def function(
+        self,
+        inputs: str | Sequence[str],
+        outputs: str | Sequence[str],
+        *,
+        fixed: Mapping[str, Any] | None = None,
+        guess: Mapping[str, Any] | None = None,
+    ) -> Function:
+        """Returns the model as a plain JAX function from `inputs`, in order, to `outputs`.
+
+        Only what the outputs need is run. The function carries its names as `.inputs` and `.outputs`.
+
+        Args:
+            inputs: the names of the arguments.
+            outputs: one name, whose value is returned, or several, whose values are returned as a tuple.
+            fixed: values of other inputs, by name.
+            guess: where unknowns start, by name; it goes before what outputs declare.
+
+        Raises:
+            ModelError: a name is unknown, an input is missing, or a cycle is not closed.
+            GuessError: a guess is unknown or missing.
+        """
+        read = (inputs,) if isinstance(inputs, str) else tuple(inputs)
+        wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+        fixed = {} if fixed is None else dict(fixed)
+        faults = unknown_names(wanted, self.outputs, "output")
+        if faults:
+            raise ModelError(faults)
+        needed = needed_steps(self._graph, wanted)
+        self._check_closed([step for step in needed if isinstance(step, Cycle)])
+        prepared = program(self._graph, self._closures, wanted)
+        self._check_inputs([*read, *fixed], prepared.inputs)
+        return Function(
+            inputs=read,
+            outputs=outputs if isinstance(outputs, str) else wanted,
+            program=prepared,
+            fixed={**self._graph.defaults, **fixed},
+            guesses=self._guesses(prepared, guess or {}),
+        )
+
+    def xdsm(self) -> Drawing:
+        """Returns the model drawn as an extended design structure matrix, in SVG."""
+        return xdsm(self._graph, self._closures)
+
+    @cached_property
+    def _whole(self) -> Program:
+        return program(self._graph, self._closures, self.outputs)
+
+    def _with(self, closures: tuple[Closure, ...]) -> "Model":
+        model = Model.__new__(Model)
+        model._graph, model._closures = self._graph, closures
+        return model
+
+    def _guessed(self) -> list[str]:
+        return [output.name for c in self.components for output in c.outputs if output.guess is not None]
+
+    def _shown_cut(self, cycle: Cycle) -> str:
+        cut = choose_cut(cycle, preferred=self._guessed())
+        return repr(cut[0] if len(cut) == 1 else cut)
+
+    def _check_closed(self, cycles: Iterable[Cycle]) -> None:
+        closed = {closure.cycle for closure in self._closures}
+        faults = [
+            f"cycle `{cycle.name}` is not closed: its components wait for each other through {quoted(cycle.couplings)}. Close it: "
+            f"model.close(couplax.Newton(), cut={self._shown_cut(cycle)})."
+            for cycle in cycles
+            if cycle not in closed
+        ]
+        if faults:
+            raise ModelError(faults)
+
+    def _check_inputs(self, given: Collection[str], needed: Collection[str]) -> None:
+        repeated = [f"input `{name}` is given {count} times." for name, count in Counter(list(given)).items() if count > 1]
+        not_needed = [name for name in self.inputs if name not in needed]
+        faults = [
+            *unknown_names(given, self.inputs, "input"),
+            *repeated,
+            *missing_inputs(self._graph, [*given, *not_needed]),
+        ]
+        if faults:
+            raise ModelError(faults)
+
+    def _guesses(self, prepared: Program, guess: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns where each unknown of the program starts: as given, else as its output declares."""
+        every = [name for closure in self._closures for name in closure.cut]
+        faults = unknown_names(guess, every, "unknown")
+        declared = {o.name: o.guess for c in self.components for o in c.outputs if o.guess is not None}
+        found = {**declared, **guess}
+        for closure in prepared.closures:
+            faults += [
+                f"`{name}`, an unknown of cycle `{closure.name}`, has no guess. Pass guess={{{name!r}: ...}}, or declare "
+                f"couplax.output({name!r}, guess=...)."
+                for name in closure.cut
+                if name not in found
+            ]
+        if faults:
+            raise GuessError("\n".join(faults))
+        return {name: found[name] for closure in prepared.closures for name in closure.cut}
+
+    def __eq__(self, other: object) -> bool:
+        """Returns whether `other` is a model of equal components, closed alike."""
+        return isinstance(other, Model) and (self._graph, self._closures) == (other._graph, other._closures)
+
+    def __hash__(self) -> int:
+        """Returns a hash of the components and closures."""
+        return hash((self._graph, self._closures))
+
+    def __repr__(self) -> str:
+        """Returns the model's components, inputs, outputs and cycles."""
+        closed = {closure.cycle: closure for closure in self._closures}
+        cycles = [
+            f"  cycle {cycle.name}: "
+            + (f"cut at {quoted(closed[cycle].cut)}, {type(closed[cycle].solver).__name__}" if cycle in closed else "open")
+            for cycle in self.cycles
+        ]
+        lines = [
+            f"Model of {len(self.components)} components: {', '.join(c.name for c in self.components)}",
+            f"  inputs: {', '.join(self.inputs)}",
+            f"  outputs: {', '.join(self.outputs)}",
+        ]
+        return "\n".join([*lines, *cycles])
