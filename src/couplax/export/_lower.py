@@ -1,0 +1,92 @@
+"""The interpreter: a staged jaxpr, equation by equation, into nodes."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax.extend.core as jec
+import numpy as np
+import onnx_ir as ir
+
+from couplax._errors import ExportError, MissingRuleError
+from couplax._source import where
+from couplax.export._builder import Builder
+from couplax.export._context import Context
+from couplax.export._table import Entry, OnnxRules
+from couplax.export._types import TensorType, describe_aval, is_plain, type_of
+
+
+def lower(
+    builder: Builder, rules: OnnxRules, closed: jec.ClosedJaxpr, inputs: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """Returns the outputs of `closed` on `inputs`, written into `builder` by `rules`, at full size.
+
+    Raises:
+        MissingRuleError: a primitive has no rule.
+        ExportError: a rule cannot write its equation.
+    """
+    jaxpr = closed.jaxpr
+    constants = [builder.constant(_smallest(np.asarray(value))) for value in closed.consts]
+    env: dict[jec.Var, ir.Value] = dict(zip(jaxpr.constvars, constants, strict=True))
+    env.update(zip(jaxpr.invars, inputs, strict=True))
+
+    def read(atom: Any) -> ir.Value:
+        if isinstance(atom, jec.Literal):
+            return builder.constant(np.asarray(atom.val, atom.aval.dtype))
+        return env[atom]
+
+    for eqn in jaxpr.eqns:
+        entry = _entry(rules, eqn)
+        context = Context(eqn=eqn, builder=builder, lower=partial(lower, builder, rules))
+        values = [_taken(context, entry, read(atom), atom.aval) for atom in eqn.invars]
+        outputs = entry.rule(context, *values, **eqn.params)
+        outputs = outputs if eqn.primitive.multiple_results else [outputs]
+        env.update(zip(eqn.outvars, _checked(context, entry, outputs), strict=True))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _entry(rules: OnnxRules, eqn: jec.JaxprEqn) -> Entry:
+    avals = [atom.aval for atom in (*eqn.invars, *eqn.outvars)]
+    odd = next((aval for aval in avals if not is_plain(aval)), None)
+    inputs = ", ".join(map(describe_aval, (atom.aval for atom in eqn.invars)))
+    reached = f"JAX primitive `{eqn.primitive.name}` on ({inputs}), reached at {where(eqn)}"
+    if eqn.primitive.name not in rules:
+        advice = "Rewrite that call, or register a rule with `couplax.export.rule_for`."
+        raise MissingRuleError(f"No ONNX rule for {reached}.\n{advice}")
+    if odd is not None:
+        raise ExportError(
+            f"ONNX Runtime computes nothing in {describe_aval(odd)}: {reached}.\nRewrite that call."
+        )
+    return rules[eqn.primitive.name]
+
+
+def _taken(context: Context, entry: Entry, value: ir.Value, aval: Any) -> ir.Value:
+    return value if entry.broadcasts else context.full(value, aval.shape)
+
+
+def _checked(context: Context, entry: Entry, outputs: Sequence[ir.Value]) -> Sequence[ir.Value]:
+    for output, wanted in zip(outputs, context.outs, strict=True):
+        came = type_of(output)
+        if came.dtype != wanted.dtype or not _fits(came, wanted, entry.broadcasts):
+            raise context.refuse(
+                f"its rule gave {came.dtype.name}{list(came.shape)} for {wanted.dtype.name}{list(wanted.shape)}, "
+                "a fault of the rule"
+            )
+    return outputs
+
+
+def _fits(came: TensorType, wanted: TensorType, broadcasts: bool) -> bool:
+    if came.shape == wanted.shape or not broadcasts:
+        return came.shape == wanted.shape
+    return (
+        len(came.shape) <= len(wanted.shape) and np.broadcast_shapes(came.shape, wanted.shape) == wanted.shape
+    )
+
+
+def _smallest(array: np.ndarray) -> np.ndarray:
+    """Returns the one number that `array` holds everywhere, bit for bit, else `array`."""
+    if array.size < 2:
+        return array
+    flat = np.ascontiguousarray(array).reshape(-1)
+    rows = flat.view(np.uint8).reshape(flat.size, -1)
+    return flat[0].reshape(()) if bool((rows == rows[0]).all()) else array

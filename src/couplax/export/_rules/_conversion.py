@@ -1,0 +1,62 @@
+"""Conversions between dtypes, as JAX makes them."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from couplax.export._context import Context
+from couplax.export._table import rule_for
+from couplax.export._types import type_of
+
+
+@rule_for("convert_element_type", broadcasts=True)
+def _convert_element_type(
+    context: Context, value: Any, new_dtype: Any, weak_type: bool, sharding: None = None
+) -> Any:
+    dtype = np.dtype(new_dtype)
+    if jnp.issubdtype(type_of(value).dtype, jnp.floating) and dtype.kind in "iu":
+        return _to_integer(context, value, dtype)
+    return context.cast(value, dtype)
+
+
+def _to_integer(context: Context, value: Any, dtype: np.dtype) -> Any:
+    """Returns the integer part, the nearest integer there is beyond the range, and 0 for NaN.
+
+    ONNX leaves open what a cast does there; ONNX Runtime gives what the processor gives.
+    """
+    if type_of(value).dtype.itemsize < 4:
+        value = context.cast(value, np.float32)
+    floating, limits = type_of(value).dtype, np.iinfo(dtype)
+    low, high = context.like(value, limits.min), context.like(value, _largest_below(floating, limits.max))
+    within = context.op("Min", context.op("Max", value, low), high)
+    wide = np.dtype(np.int64) if dtype.itemsize < 8 else dtype
+    whole = context.cast(context.cast(within, wide), dtype)
+    if _largest_below(floating, limits.max) < limits.max:
+        above = context.op("Greater", value, high, dtype=bool)
+        whole = context.where(above, context.constant(limits.max, dtype), whole)
+    return context.where(context.op("IsNaN", value, dtype=bool), context.constant(0, dtype), whole)
+
+
+def _largest_below(floating: np.dtype, limit: int) -> Any:
+    """Returns the largest number of a floating dtype that is not above `limit`."""
+    nearest = floating.type(limit)
+    return nearest if int(nearest) <= limit else np.nextafter(nearest, floating.type(0))
+
+
+@rule_for("bitcast_convert_type", broadcasts=True)
+def _bitcast_convert_type(context: Context, value: Any, new_dtype: Any) -> Any:
+    dtype = np.dtype(new_dtype)
+    if dtype.itemsize != type_of(value).dtype.itemsize or np.dtype(bool) in (dtype, type_of(value).dtype):
+        raise context.refuse("a change of width is not written")
+    return bitcast(context, value, dtype)
+
+
+def bitcast(context: Context, value: Any, dtype: np.dtype) -> Any:
+    """Returns the same bits as another dtype."""
+    if type_of(value).dtype == dtype:
+        return value
+    array = context.known(value)
+    if array is not None:
+        return context.constant(array.view(dtype))
+    return context.op("BitCast", value, dtype=dtype, to=context.onnx_dtype(dtype))

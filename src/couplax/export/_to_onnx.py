@@ -1,0 +1,73 @@
+"""`to_onnx`: from a JAX function to an ONNX file that gives the same numbers."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from couplax.export._extra import require_onnx
+from couplax.export._names import Names
+from couplax.export._table import OnnxRules
+
+if TYPE_CHECKING:
+    import onnx
+
+    from couplax.export._verify import VerifyReport
+
+
+def to_onnx(
+    fn: Callable[..., Any],
+    *args: Any,
+    inputs: Names = None,
+    outputs: Names = None,
+    opset: int | None = None,
+    failures: Any = "nan",
+    verify: bool = True,
+    rules: OnnxRules | None = None,
+) -> "onnx.ModelProto":
+    """Returns `fn` at `args` as an ONNX model, checked, and compared with JAX in ONNX Runtime.
+
+    Args:
+        fn: any JAX function of positional arguments.
+        args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; their shapes and dtypes are the file's.
+        inputs: the names of the flat inputs; by default `fn.inputs`, which couplax's own functions have, else the names of
+            the parameters, with the path of each array inside a structured one (`params.weight`, `x_0`).
+        outputs: the names of the flat outputs; by default `fn.outputs`, else `out`, or `out_0`, `out_1`, ...
+        opset: the ONNX operator set; by default the lowest that serves, so that old runtimes can run the file.
+        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"` or `"ignore"`.
+        verify: whether to run the file and compare it with JAX, on `args` and near them.
+        rules: the table of rules; by default couplax's own with those registered by `couplax.export.rule_for`.
+
+    Raises:
+        MissingExtraError: the packages of the extra `onnx` are not installed.
+        StageError: the function holds something that cannot be staged.
+        MissingRuleError: it holds a primitive without a rule.
+        ExportError: it cannot be written, or not in that opset, or the names do not fit.
+        VerificationError: the file does not give the numbers that JAX gives.
+    """
+    require_onnx()
+    from couplax.export._verify import verify as verified
+    from couplax.export._write import write
+
+    proto = write(fn, args, inputs=inputs, outputs=outputs, opset=opset, failures=failures, rules=rules)
+    if verify:
+        verified(proto, fn, *args).assert_ok()
+    return proto
+
+
+def verify(
+    proto: "onnx.ModelProto", fn: Callable[..., Any], *args: Any, tolerance: float | None = None
+) -> "VerifyReport":
+    """Returns how `proto`, run in ONNX Runtime, compares with `fn`, run in JAX, on `args` and near them; prints as a table.
+
+    Args:
+        args: as for `to_onnx`; a struct stands for random numbers, the same ones every time.
+        tolerance: the largest error allowed, relative to the largest magnitude of an output; by default 1e-12 in float64 and
+            1e-6 in float32. Integers and booleans must be equal.
+
+    Raises:
+        MissingExtraError: the packages of the extra `onnx` are not installed.
+        VerificationError: ONNX Runtime cannot run the file, or takes and gives other arrays than `fn`.
+    """
+    require_onnx()
+    from couplax.export._verify import verify as verified
+
+    return verified(proto, fn, *args, tolerance=tolerance)

@@ -1,0 +1,220 @@
+"""Verification: the file in ONNX Runtime against the function in JAX."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import onnx
+import onnxruntime
+
+from couplax._errors import VerificationError
+from couplax._tree import describe, struct_of
+
+# Both sides round every operation, and call different implementations of `exp`, `sin`, ... that differ by an ulp or two. A
+# few hundred operations in a row so keep some 12 of float64's 16 digits and 6 of float32's 7, at the scale of the output.
+_TOLERANCES = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2}
+
+_SEED = 20240607
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One output on one set of inputs.
+
+    Attributes:
+        output: its name; `trial`: which inputs it was computed from.
+        struct: what JAX gives, as `float64[3]`.
+        error: the largest difference; `scale`: the largest magnitude that JAX gives; `tolerance`: what is allowed of it.
+        ok: whether the difference is within the tolerance, and NaN and infinities stand at the same places.
+    """
+
+    output: str
+    trial: str
+    struct: str
+    error: float
+    scale: float
+    tolerance: float
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyReport:
+    """How a file compares with JAX; prints as a table."""
+
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every output is within its tolerance."""
+        return all(comparison.ok for comparison in self.comparisons)
+
+    def assert_ok(self) -> None:
+        """Returns nothing; raises where an output is not within its tolerance.
+
+        Raises:
+            VerificationError: with the table.
+        """
+        if not self.ok:
+            failed = sorted({comparison.output for comparison in self.comparisons if not comparison.ok})
+            raise VerificationError(
+                f"The file does not give the numbers that JAX gives, in output {', '.join(f'`{name}`' for name in failed)}:\n"
+                f"{self}\nWhere the function is right to be sensitive to rounding, pass `verify=False` and compare it yourself."
+            )
+
+    def __str__(self) -> str:
+        head = f"{'output':<16} {'inputs':<16} {'type':<16} {'error':>10} {'scale':>10} {'tolerance':>10}"
+        return "\n".join([head, *map(_line, self.comparisons)])
+
+
+def _line(row: Comparison) -> str:
+    return (
+        f"{row.output:<16} {row.trial:<16} {row.struct:<16} {row.error:>10.2e} {row.scale:>10.2e} {row.tolerance:>10.0e}"
+        f"  {'ok' if row.ok else 'DIFFERS'}"
+    )
+
+
+def verify(
+    proto: onnx.ModelProto, fn: Callable[..., Any], *args: Any, tolerance: float | None = None
+) -> VerifyReport:
+    """Returns how `proto`, run in ONNX Runtime, compares with `fn`, run in JAX, on `args` and near them.
+
+    Args:
+        args: as for `to_onnx`; a struct stands for random numbers, the same ones every time.
+        tolerance: the largest error allowed, relative to the largest magnitude of an output; by default 1e-12 in float64 and
+            1e-6 in float32. Integers and booleans must be equal.
+
+    Raises:
+        VerificationError: ONNX Runtime cannot run the file, or takes and gives other arrays than `fn`.
+    """
+    session = _session(proto)
+    compiled = jax.jit(fn)
+    rows = [
+        row
+        for trial, values in _trials(args)
+        for row in _compare(
+            trial, _run(session, values), jax.tree.leaves(compiled(*values)), session, tolerance
+        )
+    ]
+    return VerifyReport(comparisons=tuple(rows))
+
+
+def _session(proto: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    # Errors are raised; what ONNX Runtime warns of beside them is not for the user.
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(
+            proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except _ORT_ERRORS as error:
+        raise VerificationError(
+            f"ONNX Runtime {onnxruntime.__version__} does not load the file: {error}"
+        ) from error
+
+
+def _ort_errors() -> tuple[type[Exception], ...]:
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    kinds = (
+        "Fail",
+        "InvalidArgument",
+        "InvalidGraph",
+        "InvalidProtobuf",
+        "NotImplemented",
+        "RuntimeException",
+        "NoSuchFile",
+    )
+    return tuple(getattr(state, kind) for kind in kinds if hasattr(state, kind))
+
+
+_ORT_ERRORS = _ort_errors()
+
+
+def _trials(args: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Returns the inputs to compare on: the ones given, and the same with every floating number moved by up to 0.1 %."""
+    generator = np.random.default_rng(_SEED)
+    given = jax.tree.map(lambda value: _concrete(value, generator), tuple(args))
+    moved = jax.tree.map(lambda value: _moved(value, generator), given)
+    drawn = any(isinstance(value, jax.ShapeDtypeStruct) for value in jax.tree.leaves(args))
+    first = ("drawn" if drawn else "as given", given)
+    same = all(
+        np.array_equal(a, b, equal_nan=False)
+        for a, b in zip(*map(jax.tree.leaves, (given, moved)), strict=True)
+    )
+    return [first] if same else [first, ("0.1 % off", moved)]
+
+
+def _concrete(value: Any, generator: np.random.Generator) -> Any:
+    struct = struct_of(value)
+    if not isinstance(value, jax.ShapeDtypeStruct):
+        return np.asarray(value, struct.dtype)
+    if jnp.issubdtype(struct.dtype, jnp.floating):
+        return np.asarray(generator.standard_normal(struct.shape)).astype(struct.dtype)
+    return generator.integers(0, 2, struct.shape).astype(struct.dtype)
+
+
+def _moved(value: Any, generator: np.random.Generator) -> Any:
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        return value
+    return np.asarray(value * (1 + 1e-3 * generator.uniform(-1, 1, value.shape))).astype(value.dtype)
+
+
+def _run(session: onnxruntime.InferenceSession, values: Any) -> list[np.ndarray]:
+    names = [entry.name for entry in session.get_inputs()]
+    flat = jax.tree.leaves(values)
+    if len(names) != len(flat):
+        raise VerificationError(f"The file takes {len(names)} inputs, and the function {len(flat)}.")
+    try:
+        return session.run(None, dict(zip(names, flat, strict=True)))
+    except _ORT_ERRORS as error:
+        raise VerificationError(
+            f"ONNX Runtime {onnxruntime.__version__} does not run the file: {error}"
+        ) from error
+
+
+def _compare(
+    trial: str,
+    came: Sequence[np.ndarray],
+    wanted: Sequence[Any],
+    session: onnxruntime.InferenceSession,
+    tolerance: float | None,
+) -> list[Comparison]:
+    names = [entry.name for entry in session.get_outputs()]
+    if len(came) != len(wanted):
+        raise VerificationError(f"The file gives {len(came)} outputs, and the function {len(wanted)}.")
+    return [
+        _compare_one(name, trial, ours, np.asarray(theirs), tolerance)
+        for name, ours, theirs in zip(names, came, wanted, strict=True)
+    ]
+
+
+def _compare_one(
+    name: str, trial: str, came: np.ndarray, wanted: np.ndarray, tolerance: float | None
+) -> Comparison:
+    allowed = _TOLERANCES.get(wanted.dtype.name, 0.0)
+    if tolerance is not None and allowed:
+        allowed = tolerance
+    alike = came.shape == wanted.shape and came.dtype == wanted.dtype
+    error, scale = _distance(came, wanted) if alike else (np.inf, np.inf)
+    # Beside the scale the smallest normal number, for outputs that are zero.
+    tiny = float(jnp.finfo(wanted.dtype).tiny) if allowed else 0.0
+    ok = alike and error <= allowed * scale + tiny
+    return Comparison(
+        output=name, trial=trial, struct=describe(wanted), error=error, scale=scale, tolerance=allowed, ok=ok
+    )
+
+
+def _distance(came: np.ndarray, wanted: np.ndarray) -> tuple[float, float]:
+    """Returns the largest difference and the largest finite magnitude; infinity where NaN or infinities do not match."""
+    came, wanted = came.astype(np.float64), wanted.astype(np.float64)
+    finite = np.isfinite(wanted)
+    if (
+        not np.array_equal(came[~finite], wanted[~finite], equal_nan=True)
+        or not np.isfinite(came[finite]).all()
+    ):
+        return np.inf, np.inf
+    error = np.abs(came[finite] - wanted[finite]).max(initial=0.0)
+    return float(error), float(np.abs(wanted[finite]).max(initial=0.0))

@@ -1,0 +1,93 @@
+"""Writes a staged function as an ONNX model."""
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import jax
+import jax.extend.core as jec
+import onnx
+import onnx_ir as ir
+from onnx_ir.passes.common import RemoveUnusedNodesPass
+
+from couplax._errors import ExportError
+from couplax.export._builder import Builder
+from couplax.export._kernels import LOWEST_OPSET
+from couplax.export._lower import lower
+from couplax.export._names import Names, check_names, input_names, output_names
+from couplax.export._table import ONNX_RULES, OnnxRules
+from couplax.export._types import tensor_type
+from couplax.stage import stage
+
+
+def write(
+    fn: Callable[..., Any],
+    args: Sequence[Any],
+    *,
+    inputs: Names,
+    outputs: Names,
+    opset: int | None,
+    failures: Any,
+    rules: OnnxRules | None,
+) -> onnx.ModelProto:
+    """Returns `fn` at `args` as a model that ONNX's own checker accepts."""
+    staged = stage(fn, *args, failures=failures)
+    names = input_names(fn, args, inputs), output_names(fn, staged.out_tree, outputs)
+    check_names(*names)
+    builder = Builder([*names[0], *names[1]])
+    graph = _graph(builder, staged.jaxpr, *names, ONNX_RULES if rules is None else rules)
+    return _model(graph, _opset(builder, opset))
+
+
+def _graph(
+    builder: Builder, closed: jec.ClosedJaxpr, inputs: Sequence[str], outputs: Sequence[str], rules: OnnxRules
+) -> ir.Graph:
+    types = [tensor_type(aval) for aval in closed.in_avals]
+    taken = [builder.value(name, tensor) for name, tensor in zip(inputs, types, strict=True)]
+    for value, name in zip(taken, inputs, strict=True):
+        value.name = name
+    given = lower(builder, rules, closed, taken)
+    given = builder.distinct(
+        [builder.full(value, aval.shape) for value, aval in zip(given, closed.out_avals, strict=True)]
+    )
+    for value, name in zip(given, outputs, strict=True):
+        value.name = name
+    return ir.Graph(taken, given, nodes=builder.nodes, initializers=builder.constants, name="couplax")
+
+
+def _model(graph: ir.Graph, opset: int) -> onnx.ModelProto:
+    graph.opset_imports[""] = opset
+    model = ir.Model(
+        graph,
+        ir_version=onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)]),
+        producer_name="couplax",
+        producer_version=_version("couplax"),
+        metadata_props={"jax": jax.__version__},
+    )
+    RemoveUnusedNodesPass()(model)
+    proto = ir.to_proto(model)
+    onnx.checker.check_model(proto, full_check=True)
+    return proto
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _opset(builder: Builder, wanted: int | None) -> int:
+    """Returns the opset to write: the one wanted, or the lowest that serves.
+
+    Raises:
+        ExportError: the one wanted is too old for what the program needs.
+    """
+    if wanted is None:
+        return builder.opset
+    if wanted < builder.opset:
+        who = "couplax itself" if builder.opset == LOWEST_OPSET else f"the primitive `{builder.opset_reason}`"
+        raise ExportError(
+            f"opset={wanted} is too old: {who} needs opset {builder.opset}. Leave `opset` out for the lowest that serves."
+        )
+    return wanted
