@@ -8,8 +8,8 @@ import jax.extend.core as jec
 import jax.numpy as jnp
 import numpy as np
 
-from couplax.stage._interpret import Value, interpret, is_known, trace
-from couplax.stage._known import UNKNOWN, Residual, SpecialiseContext, abstract, identical
+from couplax.stage._interpret import UNKNOWN, Value, interpret, is_known, trace
+from couplax.stage._known import Residual, SpecialiseContext, abstract, identical
 
 
 def specialise_cond(

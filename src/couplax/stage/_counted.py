@@ -13,8 +13,8 @@ import jax.extend.core as jec
 import jax.numpy as jnp
 
 from couplax.stage._binding_times import Times, binding_times, unknown_atom
-from couplax.stage._interpret import Value, count_equations, interpret
-from couplax.stage._known import UNKNOWN, Budget, SpecialiseContext, calls_host, identical
+from couplax.stage._interpret import UNKNOWN, Value, count_equations, interpret
+from couplax.stage._known import Budget, SpecialiseContext, calls_host, identical
 
 Row = list[Value]
 

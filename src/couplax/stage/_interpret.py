@@ -13,6 +13,9 @@ from couplax._source import has_user_line
 Value = Any
 """An array, a Python scalar or a tracer: what stands for a variable while a jaxpr is interpreted."""
 
+UNKNOWN: Any = jax.core.AbstractValue()
+"""Stands for a value that is not there: one that only a run of the program gives, or that nothing needs."""
+
 Handle = Callable[[jec.JaxprEqn, list[Value]], Sequence[Value]]
 """What a pass does with one equation: from the values of its inputs to the values of its outputs."""
 
@@ -34,6 +37,8 @@ def interpret(
 ) -> list[Value]:
     """Returns the values of `results` (by default the outputs) of `closed` on `inputs`, each equation by `handle`.
 
+    What was not computed, since its equation is not among those to run, reads as `UNKNOWN`.
+
     Args:
         equations: those to run, in order; by default all of them.
         results: the variables or literals whose values are wanted.
@@ -46,7 +51,7 @@ def interpret(
     env.update(seeds)
 
     def read(atom: Any) -> Value:
-        return atom.val if isinstance(atom, jec.Literal) else env[atom]
+        return atom.val if isinstance(atom, jec.Literal) else env.get(atom, UNKNOWN)
 
     for eqn in jaxpr.eqns if equations is None else equations:
         with user_context(eqn):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from couplax.foreign._primitives import FOREIGN_PRIMITIVES
-from couplax.stage._interpret import Value, bind, interpret, is_known, trace
+from couplax.stage._interpret import UNKNOWN, Value, bind, interpret, is_known, trace
 
 _HOST_CALLS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
 
@@ -43,10 +43,6 @@ class Residual:
 
     closed: jec.ClosedJaxpr
     outputs: tuple[Value, ...]
-
-
-UNKNOWN: Any = jax.core.AbstractValue()
-"""Stands for a value that only a run of the program gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

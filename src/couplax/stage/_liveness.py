@@ -18,8 +18,21 @@ class Liveness:
     used: frozenset[jec.Var]
 
 
-def liveness(jaxpr: Any, wanted: Sequence[bool]) -> Liveness:
-    """Returns what the outputs that `wanted` marks need of `jaxpr`."""
+Needs = Callable[[jec.JaxprEqn, Sequence[bool]], Sequence[bool]]
+"""From an equation and which of its outputs are wanted to which of its inputs it needs."""
+
+
+def every_input(eqn: jec.JaxprEqn, outputs: Sequence[bool]) -> Sequence[bool]:
+    """Returns that `eqn`, kept as it is, needs all of its inputs."""
+    return [True] * len(eqn.invars)
+
+
+def liveness(jaxpr: Any, wanted: Sequence[bool], needs: Needs = every_input) -> Liveness:
+    """Returns what the outputs that `wanted` marks need of `jaxpr`.
+
+    Args:
+        needs: what an equation needs of its inputs; all of them, unless whoever rebuilds it leaves some out.
+    """
     used = _variables(atom for atom, flag in zip(jaxpr.outvars, wanted, strict=True) if flag)
     equations: list[jec.JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
@@ -31,10 +44,10 @@ def liveness(jaxpr: Any, wanted: Sequence[bool]) -> Liveness:
     return Liveness(equations=equations[::-1], inputs=inputs, used=frozenset(used))
 
 
-def needs(eqn: jec.JaxprEqn, outputs: Sequence[bool]) -> Sequence[bool]:
-    """Returns which inputs of `eqn` its marked outputs need."""
+def needed_inputs(eqn: jec.JaxprEqn, outputs: Sequence[bool]) -> Sequence[bool]:
+    """Returns which inputs of `eqn` its marked outputs need, once a loop or a branch is rebuilt for them alone."""
     rule = _RULES.get(eqn.primitive.name)
-    return rule(eqn, outputs) if rule is not None and not eqn.effects else [True] * len(eqn.invars)
+    return every_input(eqn, outputs) if rule is None or eqn.effects else rule(eqn, outputs)
 
 
 def grow(flags: Sequence[bool], through: Callable[[list[bool]], Sequence[bool]]) -> list[bool]:
@@ -76,7 +89,7 @@ def _scan(eqn: jec.JaxprEqn, outputs: Sequence[bool]) -> Sequence[bool]:
     return [*inputs[:constants], *kept, *inputs[constants + count :]]
 
 
-_RULES: dict[str, Callable[[jec.JaxprEqn, Sequence[bool]], Sequence[bool]]] = {
+_RULES: dict[str, Needs] = {
     "cond": _cond,
     "while": _while,
     "scan": _scan,

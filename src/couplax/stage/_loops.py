@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from couplax._compat import scan_counts
 from couplax.stage._binding_times import binding_times, settle, unknown_atom, unknown_outputs
 from couplax.stage._counted import CountedLoop, Row, Split, interleave, run_known, split, write_out
-from couplax.stage._interpret import Value, interpret, is_known
-from couplax.stage._known import UNKNOWN, Residual, SpecialiseContext, abstract, identical
+from couplax.stage._interpret import UNKNOWN, Value, interpret, is_known
+from couplax.stage._known import Residual, SpecialiseContext, abstract, identical
 
 
 def specialise_while(

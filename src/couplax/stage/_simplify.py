@@ -8,8 +8,8 @@ import jax.extend.core as jec
 import numpy as np
 
 from couplax.stage._identities import Made, existing
-from couplax.stage._interpret import Value, bind, interpret, is_known, trace
-from couplax.stage._liveness import Liveness, liveness
+from couplax.stage._interpret import UNKNOWN, Value, bind, interpret, is_known, trace
+from couplax.stage._liveness import Liveness, liveness, needed_inputs
 from couplax.stage._tidy_loops import tidy_scan, tidy_while
 
 
@@ -33,7 +33,7 @@ def _sweep(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
 
 
 def _simplified(closed: jec.ClosedJaxpr, inputs: Sequence[Value]) -> list[Value]:
-    live = liveness(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
+    live = liveness(closed.jaxpr, [True] * len(closed.jaxpr.outvars), needed_inputs)
     return interpret(closed, inputs, _Simplifier(live), equations=live.equations)
 
 
@@ -51,40 +51,53 @@ class _Simplifier:
         value = existing(eqn, inputs, lambda value: self._made.get(id(value)))
         if value is not None:
             return [value]
-        key = _key(eqn, inputs)
+        used = tuple(var in self._live.used for var in eqn.outvars)
+        key = _key(eqn, inputs, used)
         if key not in self._seen:
-            self._seen[key] = list(self._run(eqn, inputs))
+            self._seen[key] = list(_run(eqn, inputs, used))
             self._made.update((id(output), Made(eqn, inputs)) for output in self._seen[key])
         return self._seen[key]
 
-    def _run(self, eqn: jec.JaxprEqn, inputs: list[Value]) -> Sequence[Value]:
-        used = [var in self._live.used for var in eqn.outvars]
-        match eqn.primitive.name:
-            case "while":
-                return tidy_while(eqn, inputs, used, _sweep)
-            case "scan":
-                return tidy_scan(eqn, inputs, used, _sweep)
-            case "cond":
-                return _cond(eqn, inputs, used)
-            case _:
-                return bind(eqn, inputs)
+
+def _run(eqn: jec.JaxprEqn, inputs: list[Value], used: Sequence[bool]) -> Sequence[Value]:
+    match eqn.primitive.name:
+        case "while":
+            return tidy_while(eqn, inputs, used, _sweep)
+        case "scan":
+            return tidy_scan(eqn, inputs, used, _sweep)
+        case "cond":
+            return _cond(eqn, inputs, used)
+        case _:
+            return bind(eqn, inputs)
 
 
 def _cond(eqn: jec.JaxprEqn, inputs: list[Value], used: Sequence[bool]) -> Sequence[Value]:
     """Returns the outputs of a `cond` whose branches are simplified and give what is used, the rest left out."""
-    branches = [_wanted(branch, used) for branch in eqn.params["branches"]]
-    outputs = iter(bind(eqn, inputs, branches=tuple(branches)))
-    return [next(outputs) if flag else None for flag in used]
+    needed = needed_inputs(eqn, used)[1:]
+    branches = tuple(_wanted(branch, needed, used) for branch in eqn.params["branches"])
+    operands = [value for value, flag in zip(inputs[1:], needed, strict=True) if flag]
+    outputs = iter(bind(eqn, [inputs[0], *operands], branches=branches))
+    return [next(outputs) if flag else UNKNOWN for flag in used]
 
 
-def _wanted(closed: jec.ClosedJaxpr, wanted: Sequence[bool]) -> jec.ClosedJaxpr:
-    results = [atom for atom, flag in zip(closed.jaxpr.outvars, wanted, strict=True) if flag]
-    return _sweep(trace(lambda *inputs: interpret(closed, inputs, results=results), closed.in_avals))
+def _wanted(closed: jec.ClosedJaxpr, needed: Sequence[bool], wanted: Sequence[bool]) -> jec.ClosedJaxpr:
+    """Returns `closed` simplified, from its `needed` inputs to its `wanted` outputs."""
+    jaxpr = closed.jaxpr
+    equations = liveness(jaxpr, wanted).equations
+    results = [atom for atom, flag in zip(jaxpr.outvars, wanted, strict=True) if flag]
+
+    def part(*inputs: Value) -> list[Value]:
+        given = iter(inputs)
+        every = [next(given) if flag else UNKNOWN for flag in needed]
+        return interpret(closed, every, equations=equations, results=results)
+
+    avals = [aval for aval, flag in zip(closed.in_avals, needed, strict=True) if flag]
+    return _sweep(trace(part, avals))
 
 
-def _key(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> Hashable:
+def _key(eqn: jec.JaxprEqn, inputs: Sequence[Value], used: tuple[bool, ...]) -> Hashable:
     """Returns what makes two equations equal; one whose params cannot be compared equals itself alone."""
-    key = (eqn.primitive, *map(_identity, inputs), *sorted(eqn.params.items(), key=lambda item: item[0]))
+    key = (eqn.primitive, used, *map(_identity, inputs), *sorted(eqn.params.items(), key=lambda item: item[0]))
     try:
         hash(key)
     except TypeError:
@@ -93,7 +106,9 @@ def _key(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> Hashable:
 
 
 def _identity(value: Value) -> Hashable:
+    if not is_known(value):
+        return id(value)
     aval = jax.typeof(value)
-    if not is_known(value) or aval.ndim > 0 or jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended):
+    if aval.ndim > 0 or jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended):
         return id(value)
     return (aval.dtype, np.asarray(value, aval.dtype).tobytes())

@@ -9,8 +9,7 @@ import jax.extend.core as jec
 
 from couplax._compat import scan_counts
 from couplax.stage._binding_times import binding_times
-from couplax.stage._interpret import Value, interpret
-from couplax.stage._known import UNKNOWN
+from couplax.stage._interpret import UNKNOWN, Value, interpret
 from couplax.stage._liveness import grow, liveness
 
 Simplify = Callable[[jec.ClosedJaxpr], jec.ClosedJaxpr]
