@@ -5,6 +5,7 @@ Importing this loads none of the packages of the extra `onnx`; the first export 
 
 from couplax.export import _rules as _rules
 from couplax.export._context import Context as Context
+from couplax.export._report import VerifyReport as VerifyReport
 from couplax.export._table import ONNX_RULES as ONNX_RULES
 from couplax.export._table import rule_for as rule_for
 from couplax.export._to_onnx import to_onnx as to_onnx

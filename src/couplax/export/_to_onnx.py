@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from couplax.export._extra import require_onnx
 from couplax.export._names import Names
+from couplax.export._report import VerifyReport
 from couplax.export._table import OnnxRules
 
 if TYPE_CHECKING:
     import onnx
 
-    from couplax.export._verify import VerifyReport
 
 
 def to_onnx(
@@ -55,7 +55,7 @@ def to_onnx(
 
 def verify(
     proto: "onnx.ModelProto", fn: Callable[..., Any], *args: Any, tolerance: float | None = None
-) -> "VerifyReport":
+) -> VerifyReport:
     """Returns how `proto`, run in ONNX Runtime, compares with `fn`, run in JAX, on `args` and near them; prints as a table.
 
     Args:

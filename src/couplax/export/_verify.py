@@ -1,7 +1,6 @@
 """Verification: the file in ONNX Runtime against the function in JAX."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -12,68 +11,13 @@ import onnxruntime
 
 from couplax._errors import VerificationError
 from couplax._tree import describe, struct_of
+from couplax.export._report import Comparison, VerifyReport
 
 # Both sides round every operation, and call different implementations of `exp`, `sin`, ... that differ by an ulp or two. A
 # few hundred operations in a row so keep some 12 of float64's 16 digits and 6 of float32's 7, at the scale of the output.
 _TOLERANCES = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2}
 
 _SEED = 20240607
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """One output on one set of inputs.
-
-    Attributes:
-        output: its name; `trial`: which inputs it was computed from.
-        struct: what JAX gives, as `float64[3]`.
-        error: the largest difference; `scale`: the largest magnitude that JAX gives; `tolerance`: what is allowed of it.
-        ok: whether the difference is within the tolerance, and NaN and infinities stand at the same places.
-    """
-
-    output: str
-    trial: str
-    struct: str
-    error: float
-    scale: float
-    tolerance: float
-    ok: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyReport:
-    """How a file compares with JAX; prints as a table."""
-
-    comparisons: tuple[Comparison, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every output is within its tolerance."""
-        return all(comparison.ok for comparison in self.comparisons)
-
-    def assert_ok(self) -> None:
-        """Returns nothing; raises where an output is not within its tolerance.
-
-        Raises:
-            VerificationError: with the table.
-        """
-        if not self.ok:
-            failed = sorted({comparison.output for comparison in self.comparisons if not comparison.ok})
-            raise VerificationError(
-                f"The file does not give the numbers that JAX gives, in output {', '.join(f'`{name}`' for name in failed)}:\n"
-                f"{self}\nWhere the function is right to be sensitive to rounding, pass `verify=False` and compare it yourself."
-            )
-
-    def __str__(self) -> str:
-        head = f"{'output':<16} {'inputs':<16} {'type':<16} {'error':>10} {'scale':>10} {'tolerance':>10}"
-        return "\n".join([head, *map(_line, self.comparisons)])
-
-
-def _line(row: Comparison) -> str:
-    return (
-        f"{row.output:<16} {row.trial:<16} {row.struct:<16} {row.error:>10.2e} {row.scale:>10.2e} {row.tolerance:>10.0e}"
-        f"  {'ok' if row.ok else 'DIFFERS'}"
-    )
 
 
 def verify(
