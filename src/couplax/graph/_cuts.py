@@ -27,8 +27,8 @@ def choose_cut(cycle: Cycle, preferred: Collection[str] = ()) -> tuple[str, ...]
     """Returns the fewest coupling variables that leave no loop once the cycle is cut at them.
 
     Of cuts equally small, the one with most of `preferred`, then the one that keeps the declared order of the
-    components, then the first. Beyond 10 couplings no variable of the cut can be spared, but a smaller cut may
-    exist.
+    components, then the first. Beyond 10 couplings no variable of the cut can be spared, but a smaller cut
+    may exist.
 
     Args:
         preferred: such as the variables that have a guess.

@@ -64,7 +64,7 @@ def component(
         ModelError: an output is not a name, the function's parameters have no names, or it writes nothing.
     """
     if not given or isinstance(given[0], str | Output):
-        return lambda fn: _declare(fn, given, rename or {}, name)
+        return functools.partial(_declare, written=given, rename=rename or {}, name=name)
     return _declare(given[0], given[1:], rename or {}, name)
 
 

@@ -1,0 +1,112 @@
+"""Where everything in an XDSM stands: the grid of boxes, the lines of data and the lines of the process."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ._boxes import Box
+from ._diagram import Diagram
+
+MARGIN = 24.0
+_GAP_X, _GAP_Y = 24.0, 24.0
+_LEAST_WIDTH, _LEAST_HEIGHT = 74.0, 42.0
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A box at its place: `x` and `y` are those of its centre."""
+
+    box: Box
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is drawn, and where.
+
+    Attributes:
+        data: the ends of the lines that connect each station with what flows into and out of it.
+        process: the corners of the lines that say what runs next.
+    """
+
+    placed: tuple[Placed, ...]
+    data: tuple[tuple[Point, Point], ...]
+    process: tuple[tuple[Point, Point, Point], ...]
+    width: float
+    height: float
+
+
+def layout(drawn: Diagram, boxes: Sequence[Box]) -> Layout:
+    """Returns where `boxes`, those of `drawn`, and their lines stand."""
+    widths = {column: max(box.width, _LEAST_WIDTH) for column, box in _widest(boxes)}
+    heights = {row: max(box.height, _LEAST_HEIGHT) for row, box in _tallest(boxes)}
+    across, down = _centres(widths, _GAP_X), _centres(heights, _GAP_Y)
+    placed = tuple(
+        Placed(box, across[box.column], down[box.row], *_size(box, widths[box.column], heights[box.row]))
+        for box in boxes
+    )
+    stations = placed[: len(drawn.stations)]
+    return Layout(
+        placed,
+        tuple(_data_lines(placed)),
+        tuple(_process_line(stations[source], stations[target]) for source, target in drawn.process),
+        sum(widths.values()) + _GAP_X * (len(widths) - 1) + 2 * MARGIN,
+        sum(heights.values()) + _GAP_Y * (len(heights) - 1) + 2 * MARGIN,
+    )
+
+
+def _size(box: Box, column: float, row: float) -> tuple[float, float]:
+    """Returns a box's width and height: stations fill their cell, parallelograms follow their text."""
+    if box.kind is None:
+        return max(box.width, min(column, 1.6 * box.width)), max(box.height, _LEAST_HEIGHT)
+    return max(box.width, min(column, _LEAST_WIDTH)), max(box.height, min(row, _LEAST_HEIGHT - 6))
+
+
+def _widest(boxes: Iterable[Box]) -> Iterator[tuple[int, Box]]:
+    """Yields each column in order, with its widest box."""
+    by_column = sorted(boxes, key=lambda box: box.column)
+    for column, inside in itertools.groupby(by_column, key=lambda box: box.column):
+        yield column, max(inside, key=lambda box: box.width)
+
+
+def _tallest(boxes: Iterable[Box]) -> Iterator[tuple[int, Box]]:
+    """Yields each row in order, with its tallest box."""
+    by_row = sorted(boxes, key=lambda box: box.row)
+    for row, inside in itertools.groupby(by_row, key=lambda box: box.row):
+        yield row, max(inside, key=lambda box: box.height)
+
+
+def _centres(sizes: Mapping[int, float], gap: float) -> dict[int, float]:
+    """Returns the middle of each row or column."""
+    centres: dict[int, float] = {}
+    edge = MARGIN
+    for position, size in sizes.items():
+        centres[position] = edge + size / 2
+        edge += size + gap
+    return centres
+
+
+def _data_lines(placed: Sequence[Placed]) -> Iterator[tuple[Point, Point]]:
+    """Yields the lines along each station's row and column, over all that flows out of it and into it."""
+    for station in (item for item in placed if item.box.kind is None):
+        row = [item.x for item in placed if item.box.row == station.box.row]
+        column = [item.y for item in placed if item.box.column == station.box.column]
+        if len(row) > 1:
+            yield (min(row), station.y), (max(row), station.y)
+        if len(column) > 1:
+            yield (station.x, min(column)), (station.x, max(column))
+
+
+def _process_line(source: Placed, target: Placed) -> tuple[Point, Point, Point]:
+    """Returns the line from one station to the next: out at its side, into the other from above or below."""
+    way = 1 if target.box.column > source.box.column else -1
+    return (
+        (source.x + way * source.width / 2, source.y),
+        (target.x, source.y),
+        (target.x, target.y - way * target.height / 2),
+    )
