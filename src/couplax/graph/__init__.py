@@ -1,10 +1,6 @@
 """Components, names, cycles and cuts: the structure of a model, without its numbers."""
 
-from ._component import REQUIRED as REQUIRED
 from ._component import Component as Component
-from ._component import Input as Input
-from ._component import Output as Output
-from ._component import Required as Required
 from ._cuts import check_cut as check_cut
 from ._cuts import choose_cut as choose_cut
 from ._cuts import order as order
@@ -15,3 +11,7 @@ from ._graph import Graph as Graph
 from ._names import missing_inputs as missing_inputs
 from ._names import shortened as shortened
 from ._names import unknown_names as unknown_names
+from ._variables import REQUIRED as REQUIRED
+from ._variables import Input as Input
+from ._variables import Output as Output
+from ._variables import Required as Required

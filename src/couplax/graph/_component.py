@@ -1,80 +1,14 @@
 """A component: a function whose parameters and returned values have names."""
 
-import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any
 
 from couplax._errors import ModelError, place_of, quoted
 from couplax._tree import describe
 
-from ._same import same
-
-
-class Required(enum.Enum):
-    """The type of `REQUIRED`."""
-
-    REQUIRED = "REQUIRED"
-
-    def __repr__(self) -> str:
-        return self.value
-
-
-REQUIRED: Final[Literal[Required.REQUIRED]] = Required.REQUIRED
-"""Stands where an input has no default."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Input:
-    """A variable that a component reads.
-
-    Attributes:
-        default: the value where nothing gives one; `REQUIRED` if there is none.
-    """
-
-    name: str
-    default: Any = REQUIRED
-
-    @property
-    def required(self) -> bool:
-        """Whether the input has no default."""
-        return self.default is REQUIRED
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Input) and self.name == other.name and same(self.default, other.default)
-
-    def __hash__(self) -> int:
-        return hash((Input, self.name))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Output:
-    """A variable that a component writes.
-
-    Attributes:
-        guess: where a solver starts that has this variable as an unknown.
-        units: for tables and drawings.
-        shape: what the component promises to return; None promises nothing.
-        dtype: what the component promises to return; None promises nothing.
-        description: for tables and drawings.
-    """
-
-    name: str
-    guess: Any = None
-    units: str | None = None
-    shape: tuple[int, ...] | None = None
-    dtype: Any = None
-    description: str | None = None
-
-    def _rest(self) -> tuple[Any, ...]:
-        """Returns all but the guess, which may be an array."""
-        return (self.name, self.units, self.shape, self.dtype, self.description)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Output) and self._rest() == other._rest() and same(self.guess, other.guess)
-
-    def __hash__(self) -> int:
-        return hash((Output, self.name))
+from ._promise import broken_promises
+from ._variables import Input, Output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,12 +58,17 @@ class Component:
             values: may hold more than is read, and may lack inputs that have a default.
 
         Raises:
-            ModelError: a required input is not in `values`, or the function returned other than its outputs.
+            ModelError: a required input is not in `values`, or the function returned other than its outputs
+                are or promise.
         """
         self._require_inputs(values)
         pairs = zip(self.parameters, self.inputs, strict=True)
         arguments = {parameter: values[read.name] for parameter, read in pairs if read.name in values}
-        return self._named(self.fn(**arguments))
+        named = self._named(self.fn(**arguments))
+        broken = [f"component {self.described} {fault}." for fault in broken_promises(self.outputs, named)]
+        if broken:
+            raise ModelError(broken)
+        return named
 
     def _require_inputs(self, values: Mapping[str, Any]) -> None:
         """Raises where a required input is not in `values`."""
@@ -143,10 +82,12 @@ class Component:
         """Returns `result`, what the function returned, as outputs by variable name."""
         if result is None:
             raise self._mismatch("None (is a `return` missing?)")
-        names = [output.name for output in self.outputs]
-        if len(names) == 1:
-            return {names[0]: result}
-        return dict(zip(names, self._several(result), strict=True))
+        values = [result] if self._is_value(result) else self._several(result)
+        return {output.name: value for output, value in zip(self.outputs, values, strict=True)}
+
+    def _is_value(self, result: Any) -> bool:
+        """Returns whether `result` is the value of the one output, not a dict with it."""
+        return len(self.outputs) == 1 and not (isinstance(result, Mapping) and [*result] == [*self.returned])
 
     def _several(self, result: Any) -> list[Any]:
         """Returns the values in `result`, a tuple, list or dict, in the order of the outputs."""

@@ -8,7 +8,8 @@ from typing import Any, overload
 
 from couplax._errors import ModelError, close_matches, place_of, quoted
 
-from ._component import REQUIRED, Component, Input, Output
+from ._component import Component
+from ._variables import REQUIRED, Input, Output
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -52,7 +53,7 @@ def component(
     """Returns a function as a component: `component(fn, "y_1")`, or the decorator `@component("y_1")`.
 
     The function's parameters are read by name, and a parameter's default is the input's default. It returns
-    one value for each output: the value itself for one, else a tuple, or a dict by name.
+    one value for each output: the value itself for one, a tuple for several, or a dict by name.
 
     Args:
         given: the outputs, each a name or `couplax.output(...)`; before them the function, unless this

@@ -1,7 +1,7 @@
 """An XDSM's layout as SVG.
 
-Everything is said in attributes of the elements: a style sheet or an id would act on the page that the drawing
-is pasted into.
+Everything is said in attributes of the elements: a style sheet or an id would act on the page that the
+drawing is pasted into.
 """
 
 import math

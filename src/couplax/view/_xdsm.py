@@ -39,8 +39,9 @@ def xdsm(graph: Graph, closures: Sequence[Closure] = ()) -> Drawing:
     """Returns the extended design structure matrix of `graph`.
 
     Components stand on the diagonal in the order in which they run, each solver before the cycle that it
-    drives. What a component writes is in its row and what it reads is in its column: above the diagonal what is
-    fed forward, below it what is fed back. Where a cycle is cut, the data is dashed. Every box has a tooltip.
+    drives. What a component writes is in its row and what it reads is in its column: above the diagonal what
+    is fed forward, below it what is fed back. Where a cycle is cut, the data is dashed. Every box has a
+    tooltip.
 
     Args:
         closures: what closes the cycles; a cycle without one is drawn with its feedback.
