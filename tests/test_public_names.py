@@ -25,7 +25,6 @@ EXCEPTIONS = (
     "ModelError",
     "SolveError",
     "StageError",
-    "UnknownNameError",
     "VerificationError",
 )
 PUBLIC = (*CODE_IN, *COUPLE, *SOLVE, *OUT, *EXCEPTIONS)

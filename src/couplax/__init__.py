@@ -1,0 +1,31 @@
+"""couplax: turn the code you already have into models you can couple, differentiate and ship.
+
+Wrap any code as a differentiable JAX function, couple components by name and solve their cycles, take the result out to ONNX.
+"""
+
+from couplax._errors import CouplaxError as CouplaxError
+from couplax._errors import DerivativeError as DerivativeError
+from couplax._errors import ExportError as ExportError
+from couplax._errors import ForeignError as ForeignError
+from couplax._errors import GuessError as GuessError
+from couplax._errors import MissingExtraError as MissingExtraError
+from couplax._errors import MissingRuleError as MissingRuleError
+from couplax._errors import ModelError as ModelError
+from couplax._errors import SolveError as SolveError
+from couplax._errors import StageError as StageError
+from couplax._errors import VerificationError as VerificationError
+from couplax._model import Model as Model
+from couplax.export import VerifyReport as VerifyReport
+from couplax.export import to_onnx as to_onnx
+from couplax.export import verify as verify
+from couplax.foreign import Foreign as Foreign
+from couplax.foreign import Forward as Forward
+from couplax.foreign import foreign as foreign
+from couplax.graph import Component as Component
+from couplax.graph import Output as Output
+from couplax.graph import component as component
+from couplax.graph import output as output
+from couplax.solve import Newton as Newton
+from couplax.solve import Results as Results
+from couplax.stage import Staged as Staged
+from couplax.stage import stage as stage

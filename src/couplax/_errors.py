@@ -2,7 +2,6 @@
 
     CouplaxError
     ├── ModelError              faults of a model, all of them together (a ValueError)
-    ├── UnknownNameError        a name that the model does not have (a ValueError)
     ├── GuessError              a guess that is missing or does not fit (a ValueError)
     ├── ForeignError            a foreign code failed, or returned what it did not declare (a RuntimeError)
     ├── DerivativeError         a derivative that a foreign code does not offer (a TypeError)
@@ -38,10 +37,6 @@ class ModelError(CouplaxError, ValueError):
         head = f"Model has {count} fault{'s' if count != 1 else ''}:"
         lines = [f"  {number}. {fault}" for number, fault in enumerate(self.faults, start=1)]
         super().__init__("\n".join([head, *lines]))
-
-
-class UnknownNameError(CouplaxError, ValueError):
-    """A name that the model does not have."""
 
 
 class GuessError(CouplaxError, ValueError):

@@ -11,6 +11,7 @@ import optimistix as optx
 from jaxtyping import Array, Int
 
 from couplax._errors import GuessError
+from couplax._tree import describe
 from couplax.graph import order
 from couplax.solve._closure import Closure
 
@@ -114,10 +115,21 @@ def _start(closure: Closure, known: Values, guesses: Values) -> dict[str, Any]:
     given = {name: jax.tree.map(_inexact, guesses[name]) for name in closure.cut}
     shapes = _own_shapes(closure, known, given)
     start = {name: _fitted(closure, name, given[name], shapes[name]) for name in closure.cut}
-    passed = _abstract_pass(closure, known, start)
+    try:
+        passed = _abstract_pass(closure, known, start)
+    except _TRACING_FAULTS as error:
+        shown = ", ".join(f"`{name}`: {describe(value)}" for name, value in start.items())
+        raise GuessError(
+            f"Cycle `{closure.name}` cannot be run from its guesses, {shown}: {str(error).rstrip('.')}. Pass guesses of the shapes that the cycle "
+            "writes; where they are, the fault is in a component."
+        ) from error
     for name in closure.cut:
         _fitted(closure, name, start[name], jax.tree.map(lambda struct: struct.shape, passed[name]))
     return jax.tree.map(lambda value, struct: value.astype(struct.dtype), start, passed)
+
+
+_TRACING_FAULTS = (TypeError, ValueError, IndexError, AttributeError)
+"""What JAX and Python raise where shapes do not fit."""
 
 
 def _own_shapes(closure: Closure, known: Values, given: Values) -> dict[str, Any]:
@@ -128,14 +140,15 @@ def _own_shapes(closure: Closure, known: Values, given: Values) -> dict[str, Any
     """
     declared = {o.name: o.shape for c in closure.cycle.components for o in c.outputs if o.shape is not None}
     shapes: dict[str, Any] = {name: declared.get(name, ()) for name in closure.cut}
+    dtype = jax.dtypes.canonicalize_dtype(float)
     try:
         for _ in range(len(closure.cycle.components) + 1):
-            start = {name: jax.ShapeDtypeStruct(shapes[name], float) for name in closure.cut}
+            start = {name: jax.ShapeDtypeStruct(shapes[name], dtype) for name in closure.cut}
             written = {name: struct.shape for name, struct in _abstract_pass(closure, known, start).items()}
             if written == shapes:
                 return shapes
             shapes = written
-    except (TypeError, ValueError, IndexError, AttributeError):
+    except _TRACING_FAULTS:
         # The cycle takes no scalars apart, or returns trees: the guesses alone can say.
         pass
     return {name: declared.get(name, jax.tree.map(jnp.shape, given[name])) for name in closure.cut}
