@@ -94,6 +94,7 @@ class Builder:
             reason: the primitive that asks for it.
         """
         self._raise_opset(SINCE.get(op_type, LOWEST_OPSET), reason)
+        attributes = {name: _plain(item) for name, item in attributes.items()}
         key = (op_type, *map(id, inputs), *sorted((name, _frozen(item)) for name, item in attributes.items()))
         for block in reversed(self._blocks):
             if key in block.made:
@@ -147,6 +148,13 @@ class Builder:
             self._count += 1
             if name not in self._taken:
                 return name
+
+
+def _plain(item: Any) -> Any:
+    """Returns `item` with Python's integers in place of numpy's, which JAX's params may hold."""
+    if isinstance(item, list | tuple):
+        return [_plain(each) for each in item]
+    return int(item) if isinstance(item, np.integer) else item
 
 
 def _frozen(item: Any) -> Hashable:

@@ -27,8 +27,9 @@ KERNELS: Mapping[str, frozenset[str]] = {
         "Max Min": "float16 float32 float64 int8 int32 int64 uint8 uint32 uint64",
         "Pow": "float32 float64",
         "MatMul": "float32 float64 int32 int64 uint32 uint64",
-        "ReduceSum ReduceProd CumSum": _SUMS,
+        "ReduceSum CumSum": _SUMS,
         "ReduceMax ReduceMin ArgMax ArgMin": _ORDERED,
+        "ReduceProd": "float16 float32 float64",
         "TopK": _ORDERED,
         "Where": f"{_ORDERED} uint32",
         "BitShift": "uint8 uint32 uint64",
@@ -52,7 +53,7 @@ _CARRIERS: Mapping[str, Sequence[str]] = {
 """Dtypes that hold every value of a narrower one, the cheapest first."""
 
 # Modulo 2^64 the two 64-bit integers add and multiply alike; they are ordered differently.
-_WRAPPING = frozenset({"ReduceSum", "ReduceProd", "CumSum", "Where"})
+_WRAPPING = frozenset({"ReduceSum", "CumSum", "Where"})
 
 
 def carrier(op_type: str, dtype: np.dtype) -> np.dtype | None:

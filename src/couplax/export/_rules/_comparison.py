@@ -106,10 +106,11 @@ rule_for("shift_right_logical", broadcasts=True)(partial(_shift, "RIGHT"))
 
 @rule_for("shift_right_arithmetic", broadcasts=True)
 def _shift_right_arithmetic(context: Context, value: Any, amount: Any) -> Any:
-    if type_of(value).dtype.kind == "u":
-        return _shift("RIGHT", context, value, amount)
+    own = type_of(value).dtype
+    # JAX reads the bits of an unsigned integer as signed here.
+    value = context.cast(value, np.dtype(f"int{8 * own.itemsize}"))
     # Of a negative number the complement is shifted: what comes in is then ones.
     negative = context.op("Less", value, context.like(value, 0), dtype=bool)
     magnitude = context.where(negative, context.op("BitwiseNot", value), value)
     shifted = _shift("RIGHT", context, magnitude, amount)
-    return context.where(negative, context.op("BitwiseNot", shifted), shifted)
+    return context.cast(context.where(negative, context.op("BitwiseNot", shifted), shifted), own)

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import scipy.special
-from numpy.polynomial import Chebyshev
+from numpy.polynomial.chebyshev import cheb2poly
 
 Number = Any
 
@@ -15,10 +15,20 @@ _EIGHTH = float(np.tan(np.pi / 8))
 
 
 @cache
-def _fit(fn: Callable[[np.ndarray], np.ndarray], degree: int, low: float, high: float) -> tuple[float, ...]:
-    """Returns the coefficients, constant first, of the polynomial in t = -1..1 that fits `fn` on low..high."""
-    fit = Chebyshev.interpolate(fn, degree, domain=[low, high])
-    return tuple(float(number) for number in np.polynomial.chebyshev.cheb2poly(fit.coef))
+def _fit(
+    fn: Callable[[np.ndarray], np.ndarray], degree: int, low: float, high: float
+) -> tuple[float, ...]:
+    """Returns the coefficients, constant first, of the polynomial in t = -1..1 that fits `fn` on low..high.
+
+    It passes through `fn` at the Chebyshev points, where it is all but the best fit there is. The sums are formed in
+    extended precision, since their rounding would show in the last digits.
+    """
+    count = degree + 1
+    angles = np.pi * (np.arange(count, dtype=np.longdouble) + 0.5) / count
+    values = fn((low + (high - low) * (np.cos(angles) + 1) / 2).astype(np.float64)).astype(np.longdouble)
+    weights = np.cos(np.outer(np.arange(count), angles)) * 2 / count
+    weights[0] /= 2
+    return tuple(float(number) for number in cheb2poly(weights @ values))
 
 
 def _fitted(

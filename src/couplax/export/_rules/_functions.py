@@ -26,7 +26,7 @@ def log1p(x: Number, accuracy: None = None) -> Number:
     Source: Kahan, as in Goldberg (1991), theorem 4.
     """
     u = 1 + x
-    return jnp.where(u == 1, x, jnp.where(jnp.isinf(u), u, jnp.log(u) * (x / (u - 1))))
+    return jnp.where(u == 1, x, jnp.where(u == jnp.inf, u, jnp.log(u) * (x / (u - 1))))
 
 
 def expm1(x: Number, accuracy: None = None) -> Number:
@@ -65,13 +65,13 @@ def acosh(x: Number) -> Number:
     """Returns log(x + sqrt(x^2 - 1))."""
     t = x - 1
     near = log1p(t + jnp.sqrt(t * (t + 2)))
-    return jnp.where(x < 1e8, near, jnp.log(x) + _LOG_2)
+    return jnp.where(x < 1, jnp.nan, jnp.where(x < 1e8, near, jnp.log(x) + _LOG_2))
 
 
 def atanh(x: Number) -> Number:
     """Returns log((1 + x) / (1 - x)) / 2."""
     a = jnp.abs(x)
-    return jnp.sign(x) * (log1p(2 * a / (1 - a)) / 2)
+    return jnp.sign(x) * (log1p(2 * (a / (1 - a))) / 2)
 
 
 def tan(x: Number, accuracy: None = None) -> Number:

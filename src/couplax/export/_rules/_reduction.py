@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from couplax.export._context import Context
+from couplax.export._rules._shape import concatenate, cut
 from couplax.export._table import rule_for
 from couplax.export._types import type_of
 
@@ -31,21 +32,41 @@ def _everywhere(context: Context, number: Any) -> Any:
     return context.full(context.constant(number, context.out.dtype), context.out.shape)
 
 
-def _total(
-    op_type: str,
-    of_nothing: int,
-    context: Context,
-    value: Any,
-    axes: Sequence[int],
-    out_sharding: None = None,
-) -> Any:
+@rule_for("reduce_sum")
+def _reduce_sum(context: Context, value: Any, axes: Sequence[int], out_sharding: None = None) -> Any:
     if _is_empty(context, axes):
-        return _everywhere(context, of_nothing)
-    return reduce(context, op_type, value, axes)
+        return _everywhere(context, 0)
+    return reduce(context, "ReduceSum", value, axes)
 
 
-rule_for("reduce_sum")(partial(_total, "ReduceSum", 0))
-rule_for("reduce_prod")(partial(_total, "ReduceProd", 1))
+@rule_for("reduce_prod")
+def _reduce_prod(context: Context, value: Any, axes: Sequence[int]) -> Any:
+    if _is_empty(context, axes):
+        return _everywhere(context, 1)
+    if jnp.issubdtype(context.out.dtype, jnp.floating):
+        return reduce(context, "ReduceProd", value, axes)
+    return _integer_product(context, value, axes)
+
+
+def _integer_product(context: Context, value: Any, axes: Sequence[int]) -> Any:
+    """Returns the product by halves: ONNX Runtime's own does not wrap around."""
+    for axis in axes:
+        while (size := type_of(value).shape[axis]) > 1:
+            half = size // 2
+            first, second, odd = (_part(context, value, axis, *ends) for ends in _halves(size, half))
+            value = concatenate(context, [context.op("Mul", first, second), odd], axis)
+    return context.reshape(value, context.out.shape)
+
+
+def _halves(size: int, half: int) -> Sequence[tuple[int, int]]:
+    return (0, half), (half, 2 * half), (2 * half, size)
+
+
+def _part(context: Context, value: Any, axis: int, start: int, limit: int) -> Any:
+    sizes = type_of(value).shape
+    starts = [start if k == axis else 0 for k in range(len(sizes))]
+    limits = [limit if k == axis else size for k, size in enumerate(sizes)]
+    return cut(context, value, starts, limits, [1] * len(sizes))
 
 
 def _extreme(
