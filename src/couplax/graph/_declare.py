@@ -114,7 +114,11 @@ def _parameters(fn: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
         parameters = tuple(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):
         raise ModelError([f"component {_of(fn)} has no signature to read names from. {_WRAP}"]) from None
-    nameless = [str(parameter) for parameter in parameters if parameter.kind not in _NAMED]
+    nameless = [
+        str(parameter.replace(annotation=inspect.Parameter.empty))
+        for parameter in parameters
+        if parameter.kind not in _NAMED
+    ]
     if any(parameter.kind is inspect.Parameter.POSITIONAL_ONLY for parameter in parameters):
         fault = f"component {_of(fn)} takes arguments by position only, and a component's are read by name."
         raise ModelError([f"{fault} {_WRAP}"])
