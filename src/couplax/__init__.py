@@ -1,6 +1,7 @@
 """couplax: turn the code you already have into models you can couple, differentiate and ship.
 
-Wrap any code as a differentiable JAX function, couple components by name and solve their cycles, take the result out to ONNX.
+Wrap any code as a differentiable JAX function, couple components by name and solve their cycles, take the
+result out to ONNX.
 """
 
 from couplax._errors import CouplaxError as CouplaxError

@@ -16,7 +16,7 @@ Solver = optx.AbstractRootFinder[Any, Any, Any, Any]
 
 
 class Model:
-    """Components connected by the names that they read and write; immutable, and equal to a model of equal parts.
+    """Components connected by the names that they read and write; immutable, equal if its parts are.
 
     A model with cycles runs once each is closed by a solver: `model.close(solver)`.
     """
@@ -61,24 +61,31 @@ class Model:
         return self._graph.cycles
 
     def close(self, solver: Solver, *, cut: str | Sequence[str] | None = None) -> "Model":
-        """Returns the model with cycles closed: `solver` finds the values of the variables at which they are cut.
+        """Returns the model with cycles closed: `solver` finds the variables at which they are cut.
 
         Args:
             solver: `couplax.Newton`, or any optimistix root finder.
-            cut: coupling variables such that every loop of their cycles passes through one; those cycles are closed. By default
-                every open cycle is closed, cut at as few variables as possible, ones that declare a guess preferred.
+            cut: coupling variables such that every loop of their cycles passes through one; those cycles are
+                closed. By default every open cycle is closed, cut at as few variables as possible, ones that
+                declare a guess preferred.
 
         Raises:
             ModelError: a name is no coupling variable of an open cycle, or loops remain.
         """
-        is_open = [cycle for cycle in self.cycles if cycle not in {closure.cycle for closure in self._closures}]
+        is_open = [
+            cycle for cycle in self.cycles if cycle not in {closure.cycle for closure in self._closures}
+        ]
         if cut is None:
-            new = [Closure(cycle=c, cut=choose_cut(c, preferred=self._guessed()), solver=solver) for c in is_open]
+            new = [
+                Closure(cycle=c, cut=choose_cut(c, preferred=self._guessed()), solver=solver) for c in is_open
+            ]
         else:
             names = (cut,) if isinstance(cut, str) else tuple(cut)
             new = self._cut_at(names, is_open, solver)
         if not new:
-            raise ModelError([f"close() found no open cycle to close: the model has {len(self.cycles)}, all closed."])
+            raise ModelError(
+                [f"close() found no open cycle to close: the model has {len(self.cycles)}, all closed."]
+            )
         return self._with((*self._closures, *new))
 
     def _cut_at(self, names: Sequence[str], is_open: Sequence[Cycle], solver: Solver) -> list[Closure]:
@@ -177,7 +184,8 @@ class Model:
     def _check_closed(self, cycles: Iterable[Cycle]) -> None:
         closed = {closure.cycle for closure in self._closures}
         faults = [
-            f"cycle `{cycle.name}` is not closed: its components wait for each other through {quoted(cycle.couplings)}. Close it: "
+            f"cycle `{cycle.name}` is not closed: its components wait for each other through "
+            f"{quoted(cycle.couplings)}. Close it: "
             f"model.close(couplax.Newton(), cut={self._shown_cut(cycle)})."
             for cycle in cycles
             if cycle not in closed
@@ -186,7 +194,11 @@ class Model:
             raise ModelError(faults)
 
     def _check_inputs(self, given: Collection[str], needed: Collection[str]) -> None:
-        repeated = [f"input `{name}` is given {count} times." for name, count in Counter(list(given)).items() if count > 1]
+        repeated = [
+            f"input `{name}` is given {count} times."
+            for name, count in Counter(list(given)).items()
+            if count > 1
+        ]
         not_needed = [name for name in self.inputs if name not in needed]
         faults = [
             *unknown_names(given, self.inputs, "input"),
@@ -204,8 +216,8 @@ class Model:
         found = {**declared, **guess}
         for closure in prepared.closures:
             faults += [
-                f"`{name}`, an unknown of cycle `{closure.name}`, has no guess. Pass guess={{{name!r}: ...}}, or declare "
-                f"couplax.output({name!r}, guess=...)."
+                f"`{name}`, an unknown of cycle `{closure.name}`, has no guess. Pass "
+                f"guess={{{name!r}: ...}}, or declare couplax.output({name!r}, guess=...)."
                 for name in closure.cut
                 if name not in found
             ]
@@ -226,7 +238,11 @@ class Model:
         closed = {closure.cycle: closure for closure in self._closures}
         cycles = [
             f"  cycle {cycle.name}: "
-            + (f"cut at {quoted(closed[cycle].cut)}, {type(closed[cycle].solver).__name__}" if cycle in closed else "open")
+            + (
+                f"cut at {quoted(closed[cycle].cut)}, {type(closed[cycle].solver).__name__}"
+                if cycle in closed
+                else "open"
+            )
             for cycle in self.cycles
         ]
         lines = [

@@ -5,12 +5,14 @@ from typing import Any
 
 import jax.extend.core as jec
 
-_LIBRARIES = frozenset({"jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "jaxtyping", "beartype"})
+_LIBRARIES = frozenset(
+    {"jax", "jaxlib", "equinox", "diffrax", "optimistix", "lineax", "jaxtyping", "beartype"}
+)
 _HERE = str(PurePath(__file__).parent)
 
 
 def where(eqn: jec.JaxprEqn) -> str:
-    """Returns `file.py:line (function)` of the user's code that `eqn` was traced from, or `an unknown place`."""
+    """Returns `file.py:line (function)` of the user's code behind `eqn`, or `an unknown place`."""
     frame = _user_frame(eqn)
     if frame is None:
         return "an unknown place"

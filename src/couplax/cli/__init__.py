@@ -10,7 +10,9 @@ from couplax._errors import CouplaxError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that `arguments` name and returns its exit code: 0, or 1 where it failed."""
-    parser = argparse.ArgumentParser(prog="couplax", description="Couple, differentiate and ship the code you have.")
+    parser = argparse.ArgumentParser(
+        prog="couplax", description="Couple, differentiate and ship the code you have."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser("demo", help="run the main job end to end, and leave its files in a folder")
     demo.add_argument("--folder", type=Path, default=Path("demo"), help="where its files go (default: demo)")

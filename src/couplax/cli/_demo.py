@@ -12,6 +12,7 @@ import numpy as np
 
 import couplax as cpx
 from couplax.cli._sellar import d2_jax, d2_numpy, sellar
+from couplax.foreign import Tally
 
 # Values of an independent implementation, at z = (1, 2), x_1 = 1; the derivatives are of f.
 _REFERENCE = {"y_1": 3.0506762937470167, "y_2": 4.746618531264915, "f": 6.059357293905945}
@@ -37,7 +38,9 @@ class Check:
 
     def __str__(self) -> str:
         """Returns the check as a line."""
-        return f"  {self.what:<58} {self.figure:>9.3g}  (at most {self.bound:g}){'' if self.ok else '  MISSED'}"
+        return (
+            f"  {self.what:<58} {self.figure:>9.3g}  (at most {self.bound:g}){'' if self.ok else '  MISSED'}"
+        )
 
 
 def demo(folder: Path, show: Callable[[str], None] = print) -> bool:
@@ -65,22 +68,37 @@ def _coupled(show: Callable[[str], None]) -> Sequence[Check]:
     show("A numpy function in a coupled model: the Sellar problem, discipline 2 in numpy, solved by Newton")
     box = cpx.foreign(d2_numpy, jnp.float64)
     ours, calls = _solved(sellar(cpx.component(box, "y_2", name="d2")), box.tally)
-    twin, _ = _solved(sellar(cpx.component(d2_jax, "y_2", name="d2")), None)
+    twin, _ = _solved(sellar(cpx.component(d2_jax, "y_2", name="d2")), Tally())
     show(f"  {'':<8} {'numpy inside':>20} {'all JAX':>20} {'reference':>20}")
-    for name, reference in {**_REFERENCE, **{f"df/d{name}": slope for name, slope in _SLOPES.items()}}.items():
+    for name, reference in {
+        **_REFERENCE,
+        **{f"df/d{name}": slope for name, slope in _SLOPES.items()},
+    }.items():
         show(f"  {name:<8} {ours[name]:>20.12f} {twin[name]:>20.12f} {reference:>20.12f}")
     slopes = [f"df/d{name}" for name in _SLOPES]
     return _report(
         show,
         [
-            Check(what="largest difference of a value from all JAX", figure=_worst(ours, twin, _REFERENCE), bound=1e-9),
-            Check(what="largest difference of a value from the reference", figure=_worst(ours, _REFERENCE, _REFERENCE), bound=1e-9),
+            Check(
+                what="largest difference of a value from all JAX",
+                figure=_worst(ours, twin, _REFERENCE),
+                bound=1e-9,
+            ),
+            Check(
+                what="largest difference of a value from the reference",
+                figure=_worst(ours, _REFERENCE, _REFERENCE),
+                bound=1e-9,
+            ),
             Check(
                 what="largest difference of a slope from the reference",
                 figure=max(abs(ours[f"df/d{name}"] - slope) for name, slope in _SLOPES.items()),
                 bound=1e-7,
             ),
-            Check(what="largest difference of a slope from all JAX", figure=_worst(ours, twin, slopes), bound=1e-7),
+            Check(
+                what="largest difference of a slope from all JAX",
+                figure=_worst(ours, twin, slopes),
+                bound=1e-7,
+            ),
             Check(what="calls of the numpy function for the solve", figure=calls["solve"], bound=9),
             Check(what="calls of the numpy function with the gradient", figure=calls["gradient"], bound=14),
         ],
@@ -91,19 +109,15 @@ def _worst(ours: Any, theirs: Any, names: Any) -> float:
     return max(abs(ours[name] - theirs[name]) for name in names)
 
 
-def _solved(model: cpx.Model, tally: Any) -> tuple[dict[str, float], dict[str, int]]:
-    """Returns values and slopes by name, and the calls that the solve took, and that the solve with the gradient took."""
-    calls: dict[str, int] = {}
-    if tally is not None:
-        tally.reset()
-    result = model.run(**_POINT, guess=_GUESS)
-    if tally is not None:
-        calls["solve"] = tally.calls
-        tally.reset()
+def _solved(model: cpx.Model, tally: Tally) -> tuple[dict[str, float], dict[str, int]]:
+    """Returns values and slopes by name, and the calls of the solve and of the solve with the gradient."""
+    tally.reset()
+    result = model.run(guess=_GUESS, throw=True, **_POINT)
+    calls = {"solve": tally.calls}
+    tally.reset()
     f = model.function(tuple(_SLOPES), "f", fixed={"z_2": _POINT["z_2"]}, guess=_GUESS)
     slopes = jax.grad(f, argnums=(0, 1))(*(_POINT[name] for name in _SLOPES))
-    if tally is not None:
-        calls["gradient"] = tally.calls
+    calls["gradient"] = tally.calls
     values = {name: float(result[name]) for name in _REFERENCE}
     return values | {f"df/d{name}": float(slope) for name, slope in zip(_SLOPES, slopes, strict=True)}, calls
 
@@ -111,7 +125,8 @@ def _solved(model: cpx.Model, tally: Any) -> tuple[dict[str, float], dict[str, i
 def simulate(y0: Any) -> Any:
     """Returns y(1) of dy/dt = -y by ten Euler steps, from y(0) = `y0`."""
     term = diffrax.ODETerm(lambda t, y, args: -y)
-    return diffrax.diffeqsolve(term, diffrax.Euler(), t0=0, t1=1, dt0=0.1, y0=y0).ys[0]
+    solution: Any = diffrax.diffeqsolve(term, diffrax.Euler(), t0=0, t1=1, dt0=0.1, y0=y0)
+    return solution.ys[0]
 
 
 def _simulation(folder: Path, show: Callable[[str], None]) -> Sequence[Check]:
@@ -126,7 +141,9 @@ def _simulation(folder: Path, show: Callable[[str], None]) -> Sequence[Check]:
     return _report(
         show,
         [
-            Check(what="relative difference of ONNX Runtime from JAX", figure=abs(came / wanted - 1), bound=1e-6),
+            Check(
+                what="relative difference of ONNX Runtime from JAX", figure=abs(came / wanted - 1), bound=1e-6
+            ),
             Check(what="relative difference from the reference", figure=abs(came / _EULER - 1), bound=1e-6),
         ],
     )
@@ -144,7 +161,9 @@ def _exported_model(folder: Path, show: Callable[[str], None]) -> Sequence[Check
             wanted = [float(value) for value in f(*arguments)]
         came = _run(proto, _save(proto, folder / f"sellar_{dtype.__name__}.onnx", show), *arguments)
         worst = max(abs(float(c) / w - 1) for c, w in zip(came, wanted, strict=True))
-        checks.append(Check(what=f"relative difference from JAX in {dtype.__name__}", figure=worst, bound=bound))
+        checks.append(
+            Check(what=f"relative difference from JAX in {dtype.__name__}", figure=worst, bound=bound)
+        )
     return _report(show, checks)
 
 
@@ -155,8 +174,8 @@ def _save(proto: Any, path: Path, show: Callable[[str], None]) -> Path:
     onnx.checker.check_model(proto, full_check=True)
     path.write_bytes(proto.SerializeToString())
     inputs, outputs = ([entry.name for entry in part] for part in (proto.graph.input, proto.graph.output))
-    nodes = len(proto.graph.node)
-    show(f"  {path}: ({', '.join(inputs)}) -> ({', '.join(outputs)}), {nodes} nodes, opset {proto.opset_import[0].version}")
+    size = f"{len(proto.graph.node)} nodes, opset {proto.opset_import[0].version}"
+    show(f"  {path}: ({', '.join(inputs)}) -> ({', '.join(outputs)}), {size}")
     return path
 
 

@@ -1,7 +1,7 @@
 """The Sellar problem: two disciplines that need each other, one of them plain numpy.
 
-Source: Sellar, Batill and Renaud (1996), Response surface based, concurrent subspace optimization for multidisciplinary system
-design, AIAA 96-0714.
+Source: Sellar, Batill and Renaud (1996), Response surface based, concurrent subspace optimization for
+multidisciplinary system design, AIAA 96-0714.
 """
 
 from typing import Any

@@ -7,13 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import PyTreeDef
 
 from couplax._errors import ForeignError
 
 Struct = jax.ShapeDtypeStruct
 Declaration = Any
-"""A dtype (for a scalar), a `jax.ShapeDtypeStruct`, a pytree of them, or a function from input structs to such."""
+"""A dtype (for a scalar), a struct, a pytree of them, or a function from input structs to such."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,31 +21,37 @@ class Outputs:
 
     structs: tuple[Struct, ...]
     paths: tuple[str, ...]
-    tree: PyTreeDef
+    tree: Any
 
 
 def outputs_of(out: Declaration) -> "Outputs | Callable[..., Declaration]":
     """Returns `out` in comparable form; a function is kept, since what it gives depends on the inputs."""
-    if callable(out) and not _is_leaf(out):
-        return out
+    if not _is_leaf(out) and callable(out):
+        function: Callable[..., Declaration] = out
+        return function
+    return _outputs(out)
+
+
+def _outputs(out: Declaration) -> Outputs:
     leaves, tree = jax.tree.flatten_with_path(out, is_leaf=_is_leaf)
     paths = tuple(jax.tree_util.keystr(path) for path, _ in leaves)
     return Outputs(structs=tuple(_struct(leaf) for _, leaf in leaves), paths=paths, tree=tree)
 
 
 def declared(name: str, out: "Outputs | Callable[..., Declaration]", inputs: Sequence[Any]) -> Outputs:
-    """Returns what the code `name` declares to return for `inputs`, structs in the structure of the arguments.
+    """Returns what the code `name` declares to return for `inputs`, the structs of its arguments.
 
     Raises:
         ForeignError: a declared dtype is none that JAX computes with here.
     """
-    outputs = out if isinstance(out, Outputs) else outputs_of(out(*inputs))
+    outputs = out if isinstance(out, Outputs) else _outputs(out(*inputs))
     for struct in outputs.structs:
         if jax.dtypes.canonicalize_dtype(struct.dtype) != struct.dtype:
             raise ForeignError(
-                f"Foreign code `{name}` declares to return {_word(struct)}, and JAX runs without 64-bit numbers here. "
-                'Switch them on with `jax.config.update("jax_enable_x64", True)`, or declare a 32-bit dtype, to which the '
-                "code's values are then rounded."
+                f"Foreign code `{name}` declares to return {_word(struct)}, and JAX runs without 64-bit "
+                "numbers here. "
+                'Switch them on with `jax.config.update("jax_enable_x64", True)`, or declare a 32-bit dtype, '
+                "to which the code's values are then rounded."
             )
     return outputs
 
@@ -69,7 +74,8 @@ def checked(name: str, declaration: Outputs, result: Any) -> tuple[np.ndarray, .
     if tree != declaration.tree:
         raise ForeignError(
             f"Foreign code `{name}` returned {_shown(result)}, and declares "
-            f"{_shown(jax.tree.unflatten(declaration.tree, declaration.structs))}. Return what is declared, or correct `out=`."
+            f"{_shown(jax.tree.unflatten(declaration.tree, declaration.structs))}. "
+            "Return what is declared, or correct `out=`."
         )
     parts = zip(declaration.paths, declaration.structs, leaves, strict=True)
     return tuple(_leaf(name, path, struct, np.asarray(leaf)) for path, struct, leaf in parts)
@@ -90,8 +96,6 @@ def _leaf(name: str, path: str, struct: Struct, value: np.ndarray) -> np.ndarray
         return value.astype(struct.dtype, copy=False)
     which = f" as {path}" if path else ""
     raise ForeignError(
-        f"Foreign code `{name}` returned {_word(value)}{which}, and declares {_word(struct)}. Return what is declared, or "
-        "correct `out=`."
+        f"Foreign code `{name}` returned {_word(value)}{which}, and declares {_word(struct)}. Return what is "
+        "declared, or correct `out=`."
     )
-
-

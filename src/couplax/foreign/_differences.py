@@ -29,12 +29,15 @@ class Point:
 class AbstractDifferences(ABC):
     """A scheme that turns values of a code into the derivative along one direction.
 
-    Law: on a code that is linear along the direction, the derivative is exact but for rounding; a direction that is zero
-    costs no call; a direction and any multiple of it, negative too, are probed at the same point.
+    Law: on a code that is linear along the direction, the derivative is exact but for rounding; a direction
+    that is zero costs no call; a direction and any multiple of it, negative too, are probed at the same
+    point.
     """
 
     @abstractmethod
-    def along(self, evaluate: Evaluate, point: Point, direction: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    def along(
+        self, evaluate: Evaluate, point: Point, direction: Sequence[np.ndarray | None]
+    ) -> list[np.ndarray]:
         """Returns the derivative of each output at `point` along `direction`, None standing for zero."""
 
 
@@ -43,13 +46,15 @@ class Forward(AbstractDifferences):
     """One-sided differences: one probe for a direction, error of the first order in the step.
 
     Attributes:
-        step: the relative step; by default the square root of the inputs' precision, which balances truncation
-            against rounding for a code as exact as its numbers.
+        step: the relative step; by default the square root of the inputs' precision, which balances
+            truncation against rounding for a code as exact as its numbers.
     """
 
     step: float | None = None
 
-    def along(self, evaluate: Evaluate, point: Point, direction: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    def along(
+        self, evaluate: Evaluate, point: Point, direction: Sequence[np.ndarray | None]
+    ) -> list[np.ndarray]:
         """Returns `(f(x + h v) - f(x)) / h` for each output, from one call."""
         pivot = _pivot(point, direction)
         if pivot is None:
@@ -63,7 +68,7 @@ class Forward(AbstractDifferences):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pivot:
-    """The element that a direction moves most for its size: its `value` in the direction, its `typical` magnitude."""
+    """The element that a direction moves most: its `value` in the direction, its `typical` magnitude."""
 
     value: float
     typical: float
@@ -87,9 +92,9 @@ def _displaced(
 ) -> tuple[list[np.ndarray], float]:
     """Returns the displaced inputs and the step along the unit direction that they stand for after rounding.
 
-    The unit direction has 1 at the pivot, so that a multiple of it is displaced to the same point. The displacement is formed
-    in double precision, its size by the coarsest input that moves; the step is what rounding to the inputs' own precision
-    left of it.
+    The unit direction has 1 at the pivot, so that a multiple of it is displaced to the same point. The
+    displacement is formed in double precision, its size by the coarsest input that moves; the step is what
+    rounding to the inputs' own precision left of it.
     """
     epsilon = max(e for e, v in zip(point.epsilon, direction, strict=True) if v is not None and np.any(v))
     size = (step if step is not None else epsilon**0.5) * pivot.typical

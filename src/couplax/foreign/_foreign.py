@@ -18,7 +18,7 @@ from couplax.foreign._tally import Tally
 
 
 class Foreign:
-    """A foreign code as a JAX function: traceable, differentiable in forward and reverse mode, mapped by `vmap`.
+    """A foreign code as a JAX function: traceable, differentiable both ways, mapped by `vmap`.
 
     Attributes:
         code: its parts; Foreigns of equal codes are equal.
@@ -53,7 +53,9 @@ class Foreign:
             out=declared(self.code.name, self.code.out, jax.tree.unflatten(tree, structs)),
         )
         mapped = (False,) * len(arrays)
-        outputs = foreign_value_p.bind(*arrays, host=self._host, signature=signature, mapped=mapped, lanes=None)
+        outputs = foreign_value_p.bind(
+            *arrays, host=self._host, signature=signature, mapped=mapped, lanes=None
+        )
         return jax.tree.unflatten(signature.out.tree, outputs)
 
     def __eq__(self, other: object) -> bool:
@@ -69,17 +71,20 @@ class Foreign:
         return f"<foreign {self.code.name}: {self.tally}>"
 
 
+_FORWARD = Forward()
+
+
 @overload
 def foreign(fn: Routine, out: Declaration, **options: Any) -> Foreign: ...
 @overload
 def foreign(*, out: Declaration, **options: Any) -> Callable[[Routine], Foreign]: ...
-def foreign(
+def foreign(  # pyright: ignore[reportInconsistentOverload]  # the options are spelled out once, here
     fn: Routine | None = None,
     out: Declaration = None,
     *,
     tangent: Routine | None = None,
     adjoint: Routine | None = None,
-    differences: AbstractDifferences = Forward(),
+    differences: AbstractDifferences = _FORWARD,
     memo: int = 8,
     precision: Any = None,
     scale: float | tuple[float, ...] | None = None,
@@ -89,21 +94,22 @@ def foreign(
 ) -> Foreign | Callable[[Routine], Foreign]:
     """Returns the numpy function `fn` as a differentiable JAX function; without `fn`, a decorator.
 
-    A derivative costs, beside the value: one tangent or one probe for a direction; one adjoint for a gradient, or without one as
+    A derivative costs, beside the value: one tangent or one probe for a direction; one adjoint for a
+        gradient, or without one as
     many tangents or probes as the varying inputs have elements. Inputs that do not vary cost nothing.
 
     Args:
-        fn: takes numpy arrays (scalars as numpy scalars), returns an array or a tuple or dict of arrays. It must return the
-            same for the same inputs: equal calls may be folded to one.
-        out: what it returns: a dtype for a scalar, a `jax.ShapeDtypeStruct`, a pytree of them, or a function from input
-            structs to such.
+        fn: takes numpy arrays (scalars as numpy scalars), returns an array or a tuple or dict of arrays. It
+            must return the same for the same inputs: equal calls may be folded to one.
+        out: what it returns: a dtype for a scalar, a `jax.ShapeDtypeStruct`, a pytree of them, or a function
+            from input structs to such.
         tangent: the code's own `(primals, tangents) -> J tangents`, tuples of arrays in.
         adjoint: the code's own `(primals, cotangents) -> J^T cotangents`, a tuple like the arguments out.
         differences: how derivatives that the code does not offer are taken.
         memo: how many of the last points are remembered, by the exact bytes of the inputs.
         precision: the dtype that the code computes with inside, where that is coarser than its arrays.
-        scale: the magnitude below which an input's difference step stops shrinking, one number for all inputs or a tuple of
-            one per flat input; 1 by default.
+        scale: the magnitude below which an input's difference step stops shrinking, one number for all inputs
+            or a tuple of one per flat input; 1 by default.
         thread_safe: whether several threads may be in the code at once; by default one lock guards it.
         inplace: whether the code writes to its inputs; it then gets writable copies.
         name: what messages call the code; by default the function's name.

@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 import jax.numpy as jnp
 import numpy as np
 
-from couplax.foreign._code import Code
+from couplax.foreign._code import Code, Routine
 from couplax.foreign._declaration import checked
 from couplax.foreign._differences import Point
 from couplax.foreign._memo import Memo
@@ -42,8 +43,9 @@ class Host:
     def tangents(
         self, signature: Signature, inputs: Arrays, outputs: Arrays, sweep: Sequence[Arrays]
     ) -> list[list[np.ndarray]]:
-        """Returns J(x) v for each v of the sweep: the code's own tangent, else one difference; a zero v costs nothing."""
-        one = self._difference if self.code.tangent is None else self._own_tangent
+        """Returns J(x) v for each v: the code's own tangent, else one difference; a zero v costs nothing."""
+        routine = self.code.tangent
+        one = self._difference if routine is None else partial(self._own_tangent, routine)
         zero = [np.zeros_like(y) for y in outputs]
         return [one(signature, inputs, outputs, vs) if any(map(np.any, vs)) else zero for vs in sweep]
 
@@ -53,33 +55,43 @@ class Host:
         """Returns J(x)^T w for each w of the sweep: the code's own adjoint, else from the columns of J(x)."""
         nonzero = [any(map(np.any, ws)) for ws in sweep]
         zero = [np.zeros_like(inputs[place]) for place in signature.inputs]
-        if self.code.adjoint is not None:
-            own = self._own_adjoint
-            return [own(signature, inputs, ws) if flag else zero for ws, flag in zip(sweep, nonzero, strict=True)]
+        routine = self.code.adjoint
+        if routine is not None:
+            own = partial(self._own_adjoint, routine, signature, inputs)
+            return [own(ws) if flag else zero for ws, flag in zip(sweep, nonzero, strict=True)]
         if not any(nonzero):
             return [zero for _ in sweep]
         columns = self.tangents(signature, inputs, outputs, list(_unit_vectors(zero)))
         return [_contracted(columns, ws, zero) for ws in sweep]
 
-    def _own_tangent(self, signature: Signature, inputs: Arrays, outputs: Arrays, vs: Arrays) -> list[np.ndarray]:
-        dense = [np.zeros_like(x) if v is None else v for x, v in zip(inputs, signature.all_inputs(vs), strict=True)]
+    def _own_tangent(
+        self, routine: Routine, signature: Signature, inputs: Arrays, outputs: Arrays, vs: Arrays
+    ) -> list[np.ndarray]:
+        dense = [
+            np.zeros_like(x) if v is None else v
+            for x, v in zip(inputs, signature.all_inputs(vs), strict=True)
+        ]
         with self._lock:
             self.tally.tangents += 1
             primals, tangents = (signature.as_arguments(self._handed(leaves)) for leaves in (inputs, dense))
-            result = self.code.tangent(primals, tangents)
+            result = routine(primals, tangents)
         leaves = checked(f"{self.code.name} (tangent)", signature.out, result)
         return [leaves[place] for place in signature.outputs]
 
-    def _own_adjoint(self, signature: Signature, inputs: Arrays, ws: Arrays) -> list[np.ndarray]:
+    def _own_adjoint(
+        self, routine: Routine, signature: Signature, inputs: Arrays, ws: Arrays
+    ) -> list[np.ndarray]:
         with self._lock:
             self.tally.adjoints += 1
             primals = signature.as_arguments(self._handed(inputs))
             cotangents = signature.as_outputs(self._handed(signature.all_outputs(ws)))
-            result = self.code.adjoint(primals, cotangents)
+            result = routine(primals, cotangents)
         leaves = checked(f"{self.code.name} (adjoint)", signature.arguments, result)
         return [leaves[place] for place in signature.inputs]
 
-    def _difference(self, signature: Signature, inputs: Arrays, outputs: Arrays, vs: Arrays) -> list[np.ndarray]:
+    def _difference(
+        self, signature: Signature, inputs: Arrays, outputs: Arrays, vs: Arrays
+    ) -> list[np.ndarray]:
         def evaluate(displaced: Arrays) -> list[np.ndarray]:
             leaves = self._probed(signature, displaced)
             return [leaves[place] for place in signature.outputs]
@@ -107,7 +119,7 @@ class Host:
         return memo.keep(inputs, outputs)
 
     def _handed(self, leaves: Arrays) -> list[np.ndarray]:
-        """Returns `leaves` as the code may have them: scalars as numpy scalars, arrays as copies that it may keep."""
+        """Returns `leaves` as the code may have them: numpy scalars, and arrays as copies it may keep."""
         return [leaf[()] if leaf.ndim == 0 else self._copied(leaf) for leaf in leaves]
 
     def _copied(self, leaf: np.ndarray) -> np.ndarray:
@@ -155,4 +167,3 @@ def host_of(code: Code) -> Host:
     if host is None:
         host = _HOSTS[code] = Host(code)
     return host
-

@@ -27,7 +27,7 @@ class Memo:
         return found
 
     def keep(self, inputs: Arrays, outputs: Arrays) -> tuple[np.ndarray, ...]:
-        """Returns a copy of `outputs`, remembered at `inputs`; the point asked for longest ago is forgotten."""
+        """Returns a copy of `outputs`, now remembered; the point asked for longest ago is forgotten."""
         copies = tuple(np.array(output) for output in outputs)
         self._outputs[_key(inputs)] = copies
         while len(self._outputs) > self._size:
@@ -40,5 +40,6 @@ class Memo:
 
 
 def _key(inputs: Arrays) -> bytes:
-    # A code is always called with the same shapes and dtypes in one program, not in two: both belong to the key.
+    # A code is always called with the same shapes and dtypes in one program, not in two: both belong to the
+    # key.
     return b"".join(part for x in inputs for part in (repr((x.shape, x.dtype.str)).encode(), x.tobytes()))

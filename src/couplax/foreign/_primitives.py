@@ -1,10 +1,12 @@
 """Two primitives: a foreign code's value, and its derivative as a linear map.
 
-`foreign_value_p` is y = f(x). `foreign_linear_p` is v -> J(x) v, or w -> J(x)^T w where `transposed`: linear in its vectors,
-with transpose and batching rules, so that one set of rules gives forward mode, reverse mode, Jacobians and `vmap` from whatever the
-code offers. Its operands are all of x, those of y that are wanted (a difference starts from them), and the vectors.
+`foreign_value_p` is y = f(x). `foreign_linear_p` is v -> J(x) v, or w -> J(x)^T w where `transposed`: linear
+in its vectors, with transpose and batching rules, so that one set of rules gives forward mode, reverse mode,
+Jacobians and `vmap` from whatever the code offers. Its operands are all of x, those of y that are wanted (a
+difference starts from them), and the vectors.
 
-A batched call has `lanes`: the operands that `mapped` marks have a leading axis of that size, the others are shared. All lanes
+A batched call has `lanes`: the operands that `mapped` marks have a leading axis of that size, the others are
+    shared. All lanes
 go to the host in one crossing.
 """
 
@@ -13,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import jax
+import jax.core
 import jax.extend.core as jec
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +37,9 @@ FOREIGN_PRIMITIVES = frozenset({foreign_value_p, foreign_linear_p})
 """The primitives that call code outside JAX."""
 
 
-def _value_call(arrays: Arrays, *, host: Host, signature: Signature, mapped: Sequence[bool], lanes: int | None) -> Arrays:
+def _value_call(
+    arrays: Arrays, *, host: Host, signature: Signature, mapped: Sequence[bool], lanes: int | None
+) -> Arrays:
     if lanes is None:
         return host.value(signature, arrays)
     results = (host.value(signature, _lane(arrays, mapped, k)) for k in range(lanes))
@@ -42,7 +47,13 @@ def _value_call(arrays: Arrays, *, host: Host, signature: Signature, mapped: Seq
 
 
 def _linear_call(
-    arrays: Arrays, *, host: Host, signature: Signature, transposed: bool, mapped: Sequence[bool], lanes: int | None
+    arrays: Arrays,
+    *,
+    host: Host,
+    signature: Signature,
+    transposed: bool,
+    mapped: Sequence[bool],
+    lanes: int | None,
 ) -> Arrays:
     derivative = host.adjoints if transposed else host.tangents
     if lanes is None:
@@ -60,7 +71,9 @@ def _linear_call(
     return _stacked((results[k] for k in range(lanes)), _linear_structs(signature, transposed), lanes)
 
 
-def _parts(signature: Signature, operands: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+def _parts(
+    signature: Signature, operands: Sequence[Any]
+) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
     """Returns the operands of the linear map as x, y and the vectors."""
     first = len(signature.arguments.structs)
     second = first + len(signature.outputs)
@@ -91,13 +104,20 @@ def _avals(structs: Sequence[jax.ShapeDtypeStruct], lanes: int | None) -> list[A
 
 
 @foreign_value_p.def_abstract_eval
-def _value_avals(*operands: Any, host: Host, signature: Signature, mapped: Sequence[bool], lanes: int | None) -> list[Any]:
+def _value_avals(
+    *operands: Any, host: Host, signature: Signature, mapped: Sequence[bool], lanes: int | None
+) -> list[Any]:
     return _avals(signature.out.structs, lanes)
 
 
 @foreign_linear_p.def_abstract_eval
 def _linear_avals(
-    *operands: Any, host: Host, signature: Signature, transposed: bool, mapped: Sequence[bool], lanes: int | None
+    *operands: Any,
+    host: Host,
+    signature: Signature,
+    transposed: bool,
+    mapped: Sequence[bool],
+    lanes: int | None,
 ) -> list[Any]:
     return _avals(_linear_structs(signature, transposed), lanes)
 
@@ -183,9 +203,10 @@ def _linear_jvp(
     x_tangents, y_tangents, v_tangents = _parts(signature, tangents)
     if any(not isinstance(tangent, ad.Zero) for tangent in (*x_tangents, *y_tangents)):
         raise DerivativeError(
-            f"A second derivative of foreign code `{host.code.name}` is asked for, and it offers a first one at most. "
-            "Take the Hessian by differences of the gradient outside JAX, use a method that needs first derivatives alone, "
-            "or write this code in JAX."
+            f"A second derivative of foreign code `{host.code.name}` is asked for, and it offers a first one "
+            "at most. "
+            "Take the Hessian by differences of the gradient outside JAX, use a method that "
+            "needs first derivatives alone, or write this code in JAX."
         )
     x, y, _ = _parts(signature, primals)
     vectors = [ad.instantiate_zeros(tangent) for tangent in v_tangents]
@@ -229,7 +250,8 @@ def _linear_transpose(
     )
     shared = lanes is not None
     sums = [
-        result.sum(axis=0) if shared and not flag else result for result, flag in zip(results, v_mapped, strict=True)
+        result.sum(axis=0) if shared and not flag else result
+        for result, flag in zip(results, v_mapped, strict=True)
     ]
     return [*[None] * (len(operands) - len(v)), *sums]
 
@@ -248,7 +270,10 @@ def _batched(primitive: jec.Primitive) -> Callable[..., Any]:
     ) -> tuple[list[Any], list[int]]:
         size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
         new = tuple(axis is not None for axis in axes)
-        fronted = [jnp.moveaxis(x, axis, 0) if axis is not None else x for x, axis in zip(operands, axes, strict=True)]
+        fronted = [
+            jnp.moveaxis(x, axis, 0) if axis is not None else x
+            for x, axis in zip(operands, axes, strict=True)
+        ]
         if lanes is None:
             return primitive.bind(*fronted, mapped=new, lanes=size, **params), [0] * _count(primitive, params)
         merged = [_merged(*part, size=size, lanes=lanes) for part in zip(fronted, new, mapped, strict=True)]
@@ -267,7 +292,7 @@ def _count(primitive: jec.Primitive, params: Any) -> int:
 
 
 def _merged(operand: Any, new: bool, mapped: bool, *, size: int, lanes: int) -> Any:
-    """Returns `operand` with its new axis and its lanes as one leading axis; one that has neither stays shared."""
+    """Returns `operand` with its new axis and its lanes as one; one that has neither stays shared."""
     if not new and not mapped:
         return operand
     rest = operand.shape[int(new) + int(mapped) :]

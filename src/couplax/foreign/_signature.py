@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.tree_util import PyTreeDef
 
 from couplax.foreign._declaration import Outputs
 

@@ -11,7 +11,8 @@ class Closure:
     """A cycle of components, the names at which it is cut, and the solver that finds their values.
 
     Attributes:
-        cut: the coupling variables that are the solver's unknowns; every loop of the cycle passes through one.
+        cut: the coupling variables that are the solver's unknowns; every loop of the cycle passes through
+            one.
         solver: an optimistix root finder or fixed-point solver.
     """
 

@@ -120,8 +120,8 @@ def _start(closure: Closure, known: Values, guesses: Values) -> dict[str, Any]:
     except _TRACING_FAULTS as error:
         shown = ", ".join(f"`{name}`: {describe(value)}" for name, value in start.items())
         raise GuessError(
-            f"Cycle `{closure.name}` cannot be run from its guesses, {shown}: {str(error).rstrip('.')}. Pass guesses of the shapes that the cycle "
-            "writes; where they are, the fault is in a component."
+            f"Cycle `{closure.name}` cannot be run from its guesses, {shown}: {str(error).rstrip('.')}. "
+            "Pass guesses of the shapes that the cycle writes; where they are, the fault is in a component."
         ) from error
     for name in closure.cut:
         _fitted(closure, name, start[name], jax.tree.map(lambda struct: struct.shape, passed[name]))
@@ -135,8 +135,8 @@ _TRACING_FAULTS = (TypeError, ValueError, IndexError, AttributeError)
 def _own_shapes(closure: Closure, known: Values, given: Values) -> dict[str, Any]:
     """Returns the unknowns' shapes: as declared, else what the cycle makes of scalars, else the guesses'.
 
-    A vector guess for a scalar unknown would run through many a cycle unseen, its operations being elementwise; so the guess
-    has a say only where the cycle cannot be traced from scalars.
+    A vector guess for a scalar unknown would run through many a cycle unseen, its operations being
+    elementwise; so the guess has a say only where the cycle cannot be traced from scalars.
     """
     declared = {o.name: o.shape for c in closure.cycle.components for o in c.outputs if o.shape is not None}
     shapes: dict[str, Any] = {name: declared.get(name, ()) for name in closure.cut}
@@ -167,8 +167,10 @@ def _fitted(closure: Closure, name: str, guess: Any, shape: Any) -> Any:
         return jnp.broadcast_to(guess, shape)
     writer = next(c for c in closure.cycle.components if name in {out.name for out in c.outputs})
     raise GuessError(
-        f"The guess of `{name}` has shape {came}, but `{writer.name}` ({writer.place}) writes `{name}` with shape {shape}. "
-        f"Pass a guess of that shape, guess={{{name!r}: ...}}, or a scalar; to solve for many at once use jax.vmap."
+        f"The guess of `{name}` has shape {came}, but `{writer.name}` ({writer.place}) writes `{name}` with "
+        f"shape {shape}. "
+        f"Pass a guess of that shape, guess={{{name!r}: ...}}, or a scalar; "
+        "to solve for many at once use jax.vmap."
     )
 
 

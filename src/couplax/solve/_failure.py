@@ -5,6 +5,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.core
 import numpy as np
 import optimistix as optx
 
@@ -15,8 +16,8 @@ from couplax.solve._cycle import Solve
 def check(values: Any, solves: Mapping[str, Solve]) -> Any:
     """Returns `values` where every solve converged.
 
-    Outside a transformation a failure raises here; inside one, where nothing is known yet, a run-time check is left in the
-    program, which raises when it runs.
+    Outside a transformation a failure raises here; inside one, where nothing is known yet, a run-time check
+    is left in the program, which raises when it runs.
 
     Raises:
         SolveError: a solve did not converge.
@@ -24,7 +25,9 @@ def check(values: Any, solves: Mapping[str, Solve]) -> Any:
     for name, solve in solves.items():
         failed = solve.result != optx.RESULTS.successful
         if isinstance(failed, jax.core.Tracer):
-            values = eqx.error_if(values, failed, f"The solve of cycle `{name}` ({solve.solver}) did not converge.")
+            values = eqx.error_if(
+                values, failed, f"The solve of cycle `{name}` ({solve.solver}) did not converge."
+            )
         elif bool(failed):
             raise SolveError(explain(name, solve))
     return values
@@ -35,16 +38,21 @@ def explain(name: str, solve: Solve) -> str:
     sizes = {unknown: float(np.max(np.abs(value))) for unknown, value in solve.residual.items()}
     worst = max(sizes, key=lambda unknown: (not np.isfinite(sizes[unknown]), sizes[unknown]))
     rows = [
-        f"  {unknown}: residual {size:.3g} at {np.array2string(np.asarray(solve.values[unknown]), threshold=6)}"
+        f"  {unknown}: residual {size:.3g} at {_short(solve.values[unknown])}"
         f"{'  <- the worst' if unknown == worst and len(sizes) > 1 else ''}"
         for unknown, size in sizes.items()
     ]
     return "\n".join(
         [
-            f"The solve of cycle `{name}` did not converge: {solve.solver} ended after {int(solve.iterations)} steps.",
+            f"The solve of cycle `{name}` did not converge: {solve.solver} ended after "
+            f"{int(solve.iterations)} steps.",
             f"  {solve.status}",
             *rows,
-            "Start nearer with guess={...}, loosen rtol and atol, allow more max_steps, or cut the cycle elsewhere. "
-            "run(..., throw=False) returns the values as they are.",
+            "Start nearer with guess={...}, loosen rtol and atol, allow more max_steps, or cut the cycle "
+            "elsewhere. run(..., throw=False) returns the values as they are.",
         ]
     )
+
+
+def _short(value: Any) -> str:
+    return np.array2string(np.asarray(value), threshold=6)

@@ -10,7 +10,7 @@ from couplax.solve._program import Program, evaluate
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class Function:
-    """A JAX function of positional arguments, one for each of `inputs`, that returns the value or values of `outputs`.
+    """A JAX function of one argument for each of `inputs` that returns the value or values of `outputs`.
 
     Attributes:
         inputs: the names of the arguments.
@@ -35,8 +35,8 @@ class Function:
         """
         if len(args) != len(self.inputs):
             raise TypeError(
-                f"This function of a model takes {len(self.inputs)} arguments, ({', '.join(self.inputs)}), and was given "
-                f"{len(args)}."
+                f"This function of a model takes {len(self.inputs)} arguments, "
+                f"({', '.join(self.inputs)}), and was given {len(args)}."
             )
         given = {**self.fixed, **dict(zip(self.inputs, args, strict=True))}
         read = {name: given[name] for name in self.program.inputs}

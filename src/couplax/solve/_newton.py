@@ -39,11 +39,12 @@ class _NewtonState(eqx.Module):
 class Newton(optx.AbstractRootFinder[Any, Any, Any, _NewtonState]):
     """Newton's method: y <- y - s J(y)^-1 f(y), with s halved from 1 until |f| falls enough.
 
-    The residual is tested before a Jacobian is asked for, so that the last iterate costs one evaluation of f alone. A step of
-    the iteration is one trial point; a Jacobian is evaluated after each accepted one.
+    The residual is tested before a Jacobian is asked for, so that the last iterate costs one evaluation of f
+    alone. A step of the iteration is one trial point; a Jacobian is evaluated after each accepted one.
 
-    Converged: |f_i| <= atol + rtol |y_i| for every unknown i, the residual of a cycle being the change of its cut variables
-    through one pass. A tolerance finer than ten roundings of the unknowns' precision is taken as that.
+    Converged: |f_i| <= atol + rtol |y_i| for every unknown i, the residual of a cycle being the change of its
+    cut variables through one pass. A tolerance finer than ten roundings of the unknowns' precision is taken
+    as that.
 
     Attributes:
         rtol: relative tolerance; `atol`: absolute tolerance, in the unknowns' units.
@@ -51,13 +52,14 @@ class Newton(optx.AbstractRootFinder[Any, Any, Any, _NewtonState]):
         linear_solver: what solves J s = -f; by default chosen by lineax from J's structure.
         max_steps: how many trial points are allowed.
 
-    Source: Nocedal and Wright (2006), Numerical Optimization, section 11.2; the decrease asked for is theirs, c1 = 1e-4.
+    Source: Nocedal and Wright (2006), Numerical Optimization, section 11.2; the decrease asked for is theirs,
+    c1 = 1e-4.
     """
 
     rtol: float = 1e-8
     atol: float = 1e-8
     norm: Callable[[PyTree[Array]], Scalar] = optx.max_norm
-    linear_solver: lx.AbstractLinearSolver = lx.AutoLinearSolver(well_posed=True)
+    linear_solver: lx.AbstractLinearSolver[Any] = lx.AutoLinearSolver(well_posed=True)
     max_steps: int = 100
 
     def init(
@@ -84,9 +86,15 @@ class Newton(optx.AbstractRootFinder[Any, Any, Any, _NewtonState]):
         )
 
     def step(
-        self, fn: Callable[..., Any], y: Any, args: Any, options: dict[str, Any], state: _NewtonState, tags: frozenset[object]
+        self,
+        fn: Callable[..., Any],
+        y: Any,
+        args: Any,
+        options: dict[str, Any],
+        state: _NewtonState,
+        tags: frozenset[object],
     ) -> tuple[Any, _NewtonState, Any]:
-        """Returns the point reached after one more trial, the state there, and what `fn` gave beside the residual."""
+        """Returns the point reached after one more trial, the state there, and what `fn` gave besides."""
         direction, fraction, result = jax.lax.cond(
             state.accepted,
             lambda: self._direction(fn, y, args, state, tags),
@@ -120,11 +128,18 @@ class Newton(optx.AbstractRootFinder[Any, Any, Any, _NewtonState]):
         target = jax.tree.map(jnp.negative, state.residual)
         solution = lx.linear_solve(operator, target, self.linear_solver, throw=False)
         finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(solution.value)]).all()
-        result = optx.RESULTS.where(finite, optx.RESULTS.successful, optx.RESULTS.singular)
+        singular: Any = optx.RESULTS.singular
+        result = optx.RESULTS.where(finite, optx.RESULTS.successful, singular)
         return solution.value, jnp.ones_like(state.fraction), result
 
     def terminate(
-        self, fn: Callable[..., Any], y: Any, args: Any, options: dict[str, Any], state: _NewtonState, tags: frozenset[object]
+        self,
+        fn: Callable[..., Any],
+        y: Any,
+        args: Any,
+        options: dict[str, Any],
+        state: _NewtonState,
+        tags: frozenset[object],
     ) -> tuple[Bool[Array, ""], optx.RESULTS]:
         """Returns whether the iteration ends here, and how: converged, singular, or stalled."""
         stalled = ~state.accepted & (state.fraction < _SMALLEST_FRACTION)

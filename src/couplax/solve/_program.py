@@ -60,7 +60,7 @@ def needed_steps(graph: Graph, outputs: Collection[str]) -> tuple[Component | Cy
 
 
 def program(graph: Graph, closures: Collection[Closure], outputs: Collection[str]) -> Program:
-    """Returns the program that computes `outputs`, and nothing else, from the graph with its cycles closed."""
+    """Returns the program that computes `outputs`, and nothing else, from the closed graph."""
     by_cycle = {closure.cycle: closure for closure in closures}
     steps = (by_cycle[step] if isinstance(step, Cycle) else step for step in needed_steps(graph, outputs))
     return Program(tuple(steps), tuple(outputs))
@@ -92,7 +92,8 @@ def evaluate(program: Program, inputs: Values, guesses: Values) -> tuple[dict[st
     """Returns the wanted values by name, and how each cycle's solve went, by the cycle's name.
 
     Args:
-        inputs: a value for each of `program.inputs`; it is a JAX pytree, so that a change of values compiles nothing anew.
+        inputs: a value for each of `program.inputs`; it is a JAX pytree, so that a change of values compiles
+            nothing anew.
         guesses: a value for each unknown of the closed cycles.
     """
     values: dict[str, Any] = dict(inputs)

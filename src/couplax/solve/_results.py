@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
+import jax.core
 import numpy as np
 
 from couplax.solve._cycle import Solve
@@ -62,4 +63,5 @@ def _solve_line(name: str, solve: Solve) -> str:
         return f"{name}: solved by {solve.solver}"
     worst = max(float(np.max(np.abs(value))) for value in solve.residual.values())
     cut = ", ".join(solve.cut)
-    return f"{name}: cut at {cut}, {solve.solver}, {solve.status} in {int(solve.iterations)} steps, residual {worst:.2g}"
+    outcome = f"{solve.status} in {int(solve.iterations)} steps, residual {worst:.2g}"
+    return f"{name}: cut at {cut}, {solve.solver}, {outcome}"

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, PyTree, Scalar
 
 _ROUNDINGS = 10
-"""A residual is itself the outcome of some roundings: a relative tolerance below this many is never met but by luck."""
+"""A residual is itself the outcome of roundings: a tolerance of fewer is never met but by luck."""
 
 
 def within(
@@ -18,7 +18,7 @@ def within(
     atol: float,
     norm: Callable[[PyTree[Array]], Scalar],
 ) -> Bool[Array, ""]:
-    """Returns whether |f_i| <= atol + rtol |y_i| in `norm`, the relative tolerance being ten roundings at least."""
+    """Returns whether |f_i| <= atol + rtol |y_i| in `norm`, where rtol counts as ten roundings at least."""
 
     def scaled(f: Array, y: Array) -> Array:
         return f / (atol + max(rtol, _ROUNDINGS * float(jnp.finfo(y.dtype).eps)) * jnp.abs(y))

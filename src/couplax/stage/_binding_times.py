@@ -61,7 +61,9 @@ def _while(eqn: jec.JaxprEqn, unknown: list[bool]) -> Sequence[bool]:
     first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     cond_constants, body_constants = unknown[:first], unknown[first : first + second]
     body, cond = eqn.params["body_jaxpr"].jaxpr, eqn.params["cond_jaxpr"].jaxpr
-    carries = settle(unknown[first + second :], lambda flags: unknown_outputs(body, [*body_constants, *flags]))
+    carries = settle(
+        unknown[first + second :], lambda flags: unknown_outputs(body, [*body_constants, *flags])
+    )
     # An unknown number of trips makes unknown whatever changes.
     endless = unknown_outputs(cond, [*cond_constants, *carries])[0]
     return [True] * len(carries) if endless else carries
@@ -70,7 +72,11 @@ def _while(eqn: jec.JaxprEqn, unknown: list[bool]) -> Sequence[bool]:
 def _scan(eqn: jec.JaxprEqn, unknown: list[bool]) -> Sequence[bool]:
     constants, count = scan_counts(eqn.params)
     body = eqn.params["jaxpr"].jaxpr
-    head, carries, slices = unknown[:constants], unknown[constants : constants + count], unknown[constants + count :]
+    head, carries, slices = (
+        unknown[:constants],
+        unknown[constants : constants + count],
+        unknown[constants + count :],
+    )
     carries = settle(carries, lambda flags: unknown_outputs(body, [*head, *flags, *slices])[:count])
     return [*carries, *unknown_outputs(body, [*head, *carries, *slices])[count:]]
 

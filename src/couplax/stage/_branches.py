@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-
 import jax.extend.core as jec
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +14,7 @@ from couplax.stage._known import Residual, SpecialiseContext, abstract, identica
 def specialise_cond(
     context: SpecialiseContext, index: Value, *operands: Value, branches: Sequence[Any], **params: Any
 ) -> list[Value]:
-    """Returns the outputs of the branch that a known `index` picks, else of a `cond` of specialised branches."""
+    """Returns the outputs of the branch that a known `index` picks, else of a specialised `cond`."""
     if is_known(index):
         return context.evaluate(branches[int(np.clip(index, 0, len(branches) - 1))], operands)
     left = [context.residual(branch, [abstract(value) for value in operands]) for branch in branches]
@@ -50,12 +49,12 @@ def specialise_select(context: SpecialiseContext, which: Value, *cases: Value) -
 
 
 def specialise_and(context: SpecialiseContext, left: Value, right: Value) -> list[Value]:
-    """Returns `left & right`: false, or the other side, where one side is known to be all false or all true."""
+    """Returns `left & right`: false, or the other side, where one side is known."""
     return _absorb(context, left, right, absorbing=False)
 
 
 def specialise_or(context: SpecialiseContext, left: Value, right: Value) -> list[Value]:
-    """Returns `left | right`: true, or the other side, where one side is known to be all true or all false."""
+    """Returns `left | right`: true, or the other side, where one side is known."""
     return _absorb(context, left, right, absorbing=True)
 
 
@@ -76,5 +75,3 @@ def _uniform(value: Value) -> Any:
     array = np.asarray(value)
     first = array.reshape(-1)[0]
     return first if array.size == 1 or bool((array == first).all()) else None
-
-

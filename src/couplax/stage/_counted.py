@@ -1,7 +1,8 @@
 """Counted loops: loops whose number of trips is known.
 
-The body is split by binding time. Its known part runs here, trip by trip; what it hands to the unknown part is a row of values
-per trip. The unknown part is then written out once per trip where that is short, else as a `scan` over the table of rows.
+The body is split by binding time. Its known part runs here, trip by trip; what it hands to the unknown part
+is a row of values per trip. The unknown part is then written out once per trip where that is short, else as a
+`scan` over the table of rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -86,9 +87,13 @@ def split(loop: CountedLoop) -> Split:
     stacked = [jaxpr.outvars[k] for k in loop.stacked]
     equations = [eqn for eqn in jaxpr.eqns if eqn.effects or any(times[var] for var in eqn.outvars)]
     unknown = [atom for atom, flag in zip(carries, loop.unknown_carries, strict=True) if flag]
-    read = dict.fromkeys([*(atom for eqn in equations for atom in eqn.invars if _is_var(atom)), *filter(_is_var, unknown)])
+    read = dict.fromkeys(
+        [*(atom for eqn in equations for atom in eqn.invars if _is_var(atom)), *filter(_is_var, unknown)]
+    )
     boundary = [var for var in read if not times[var] and var not in jaxpr.constvars]
-    return Split(loop=loop, times=times, carries=carries, stacked=stacked, equations=equations, boundary=boundary)
+    return Split(
+        loop=loop, times=times, carries=carries, stacked=stacked, equations=equations, boundary=boundary
+    )
 
 
 def _is_var(atom: Any) -> bool:
@@ -119,9 +124,16 @@ def run_known(
 
 def _known_trip(parts: Split, carries: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], Row]:
     loop, times = parts.loop, parts.times
-    known = [eqn for eqn in loop.closed.jaxpr.eqns if not all(times[v] for v in eqn.outvars) and not calls_host(eqn)]
-    # Where only some outputs of an equation are known (a loop inside), they do not depend on its unknown inputs: any will do.
-    stand_ins = {atom: _any_value(atom.aval) for eqn in known for atom in eqn.invars if unknown_atom(atom, times)}
+    known = [
+        eqn
+        for eqn in loop.closed.jaxpr.eqns
+        if not all(times[v] for v in eqn.outvars) and not calls_host(eqn)
+    ]
+    # Where only some outputs of an equation are known (a loop inside), they do not depend on its unknown
+    # inputs: any will do.
+    stand_ins = {
+        atom: _any_value(atom.aval) for eqn in known for atom in eqn.invars if unknown_atom(atom, times)
+    }
     wanted = [a for a, flag in zip(parts.carries, loop.unknown_carries, strict=True) if not flag]
     inputs = [
         *[UNKNOWN] * len(loop.constants),
@@ -141,7 +153,7 @@ def _any_value(aval: Any) -> Value:
 def interleave(
     flags: Sequence[bool], unknown: Sequence[Value] | None, known: Sequence[Value] | None
 ) -> list[Value]:
-    """Returns the values in one order again, `unknown` ones where the flag is set; None stands for all `UNKNOWN`."""
+    """Returns the values in order, `unknown` ones where the flag is set; None stands for all `UNKNOWN`."""
     blank = [UNKNOWN] * len(flags)
     left, right = iter(blank if unknown is None else unknown), iter(blank if known is None else known)
     return [next(left) if flag else next(right) for flag in flags]
@@ -151,19 +163,27 @@ def _picked(values: Sequence[Value], flags: Sequence[bool], wanted: bool) -> lis
     return [value for value, flag in zip(values, flags, strict=True) if flag == wanted]
 
 
-def write_out(context: SpecialiseContext, parts: Split, rows: Sequence[Row]) -> tuple[list[Value], list[Value]]:
-    """Returns the unknown carries at the end and the unknown stacked outputs, from the unknown part of every trip.
+def write_out(
+    context: SpecialiseContext, parts: Split, rows: Sequence[Row]
+) -> tuple[list[Value], list[Value]]:
+    """Returns the unknown carries at the end and the unknown stacked outputs, from every trip's unknown part.
 
     Args:
         rows: what the known part gave, in the order of the trips.
     """
-    size = len(rows) * sum(1 + sum(map(count_equations, jec.jaxprs_in_params(e.params))) for e in parts.equations)
+    size = len(rows) * sum(
+        1 + sum(map(count_equations, jec.jaxprs_in_params(e.params))) for e in parts.equations
+    )
     write = _unrolled if size <= context.budget.equations else _scanned
     return write(context, parts, rows)
 
 
 def _trip(
-    context: SpecialiseContext, parts: Split, carries: Sequence[Value], slices: Sequence[Value], row: Sequence[Value]
+    context: SpecialiseContext,
+    parts: Split,
+    carries: Sequence[Value],
+    slices: Sequence[Value],
+    row: Sequence[Value],
 ) -> tuple[list[Value], list[Value]]:
     loop = parts.loop
     inputs = [
@@ -183,7 +203,9 @@ def _trip(
     return values[:count], values[count:]
 
 
-def _unrolled(context: SpecialiseContext, parts: Split, rows: Sequence[Row]) -> tuple[list[Value], list[Value]]:
+def _unrolled(
+    context: SpecialiseContext, parts: Split, rows: Sequence[Row]
+) -> tuple[list[Value], list[Value]]:
     loop, length = parts.loop, len(rows)
     carries = _picked(loop.init, loop.unknown_carries, True)
     stacks = _picked(loop.stacks, loop.unknown_stacks, True)
@@ -197,7 +219,9 @@ def _unrolled(context: SpecialiseContext, parts: Split, rows: Sequence[Row]) -> 
     return carries, [jnp.stack(column) for column in zip(*ordered, strict=True)]
 
 
-def _scanned(context: SpecialiseContext, parts: Split, rows: Sequence[Row]) -> tuple[list[Value], list[Value]]:
+def _scanned(
+    context: SpecialiseContext, parts: Split, rows: Sequence[Row]
+) -> tuple[list[Value], list[Value]]:
     loop = parts.loop
     ordered = rows[::-1] if loop.reverse else rows
     columns = [[row[k] for row in ordered] for k in range(len(parts.boundary))]
@@ -206,7 +230,9 @@ def _scanned(context: SpecialiseContext, parts: Split, rows: Sequence[Row]) -> t
     with jax.ensure_compile_time_eval():
         tables = [jnp.stack(column) for column in _picked(columns, constant, False)]
 
-    def turn(carries: list[Value], sliced: tuple[list[Value], list[Value]]) -> tuple[list[Value], list[Value]]:
+    def turn(
+        carries: list[Value], sliced: tuple[list[Value], list[Value]]
+    ) -> tuple[list[Value], list[Value]]:
         row = interleave(constant, fixed, sliced[0])
         return _trip(context, parts, carries, sliced[1], row)
 

@@ -1,8 +1,9 @@
 """Finalise: every primitive that only wraps JAX code is replaced by what it wraps.
 
-Libraries wrap plain JAX code in primitives of their own so that some transformation treats it specially (Equinox's
-`unvmap_any`, Lineax's `linear_solve`, JAX's own `jit` and `custom_jvp_call`). Once a program is traced for the last time no
-transformation follows, so what they wrap can stand in their place, inside every `cond`, `while` and `scan` too.
+Libraries wrap plain JAX code in primitives of their own so that some transformation treats it specially
+(Equinox's `unvmap_any`, Lineax's `linear_solve`, JAX's own `jit` and `custom_jvp_call`). Once a program is
+traced for the last time no transformation follows, so what they wrap can stand in their place, inside every
+`cond`, `while` and `scan` too.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,8 +66,8 @@ FINALISE_RULES: FinaliseRules = {}
 def finalise_rule(primitive: jec.Primitive | str) -> Callable[[FinaliseRule], FinaliseRule]:
     """Returns a decorator that registers a rule for `primitive`, given itself or by name.
 
-    The rule gets a `FinaliseContext`, the inputs positionally and every param of the primitive by name, and returns the
-    outputs as JAX values.
+    The rule gets a `FinaliseContext`, the inputs positionally and every param of the primitive by name, and
+    returns the outputs as JAX values.
 
     Raises:
         ValueError: the primitive has a rule already.
@@ -75,7 +76,9 @@ def finalise_rule(primitive: jec.Primitive | str) -> Callable[[FinaliseRule], Fi
 
     def register(rule: FinaliseRule) -> FinaliseRule:
         if name in FINALISE_RULES:
-            raise ValueError(f"finalise_rule: primitive `{name}` has a rule already; two would be one too many.")
+            raise ValueError(
+                f"finalise_rule: primitive `{name}` has a rule already; two would be one too many."
+            )
         FINALISE_RULES[name] = rule
         return rule
 
@@ -85,11 +88,11 @@ def finalise_rule(primitive: jec.Primitive | str) -> Callable[[FinaliseRule], Fi
 def finalise(
     closed: jec.ClosedJaxpr, *, failures: Failures = "nan", rules: FinaliseRules = FINALISE_RULES
 ) -> jec.ClosedJaxpr:
-    """Returns `closed` with nothing left in it but JAX's own operations, `cond`, `while`, `scan` and foreign codes.
+    """Returns `closed` with nothing left in it but JAX's own operations, loops, branches and foreign codes.
 
     Args:
-        failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` makes what passes through the check NaN
-            (integers zero) where it fires, `"ignore"` drops it.
+        failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` makes what passes through
+            the check NaN (integers zero) where it fires, `"ignore"` drops it.
         rules: the table of rules.
 
     Raises:
@@ -126,8 +129,8 @@ _WRAPPED = {
 
 
 def _runs_as_it_is(primitive: jec.Primitive) -> bool:
-    # An operation of JAX's own is implemented by compiling it, through a `functools.partial` that names it; a primitive
-    # that wraps JAX code is implemented by that code, a function.
+    # An operation of JAX's own is implemented by compiling it, through a `functools.partial` that names it; a
+    # primitive that wraps JAX code is implemented by that code, a function.
     return primitive.impl is jec.Primitive.impl or not _is_plain_function(primitive.impl)
 
 
@@ -141,8 +144,8 @@ def _trace_implementation(context: FinaliseContext, inputs: list[Value]) -> Sequ
         inner = trace(partial(_implementation, context.eqn), [jax.typeof(value) for value in inputs])
     except (jax.errors.JAXTypeError, TypeError) as error:
         raise StageError(
-            f"Primitive `{primitive.name}`, reached at {where(context.eqn)}, has no finalise rule, and its implementation is "
-            f"not JAX code: {error}\nRegister a rule with `couplax.stage.finalise_rule`."
+            f"Primitive `{primitive.name}`, reached at {where(context.eqn)}, has no finalise rule, and its "
+            f"implementation is not JAX code: {error}\nRegister a rule with `couplax.stage.finalise_rule`."
         ) from error
     return context.inline(inner, *inputs)
 
@@ -161,7 +164,9 @@ for _primitive in primitives_named("copy_p", "stop_gradient_p"):
 
 
 @finalise_rule("while")
-def _while(context: FinaliseContext, *inputs: Value, cond_jaxpr: Any, body_jaxpr: Any, **counts: int) -> list[Value]:
+def _while(
+    context: FinaliseContext, *inputs: Value, cond_jaxpr: Any, body_jaxpr: Any, **counts: int
+) -> list[Value]:
     finalised = context.finalised
     return context.keep(*inputs, cond_jaxpr=finalised(cond_jaxpr), body_jaxpr=finalised(body_jaxpr))
 
@@ -181,7 +186,12 @@ def _cond(context: FinaliseContext, *inputs: Value, branches: Sequence[Any], **p
 
 @finalise_rule("pure_callback")
 def _pure_callback(
-    context: FinaliseContext, *inputs: Value, callback: Any, result_avals: Any, sharding: Any, vmap_method: Any
+    context: FinaliseContext,
+    *inputs: Value,
+    callback: Any,
+    result_avals: Any,
+    sharding: Any,
+    vmap_method: Any,
 ) -> list[Value]:
     if not _is_check(callback):
         return context.keep(*inputs)

@@ -54,9 +54,14 @@ def _reshaped(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> Val
 
 
 def _keeps_order(eqn: jec.JaxprEqn) -> bool:
-    if eqn.primitive.name not in {"reshape", "squeeze", "expand_dims", "broadcast_in_dim"} or len(eqn.invars) != 1:
+    if (
+        eqn.primitive.name not in {"reshape", "squeeze", "expand_dims", "broadcast_in_dim"}
+        or len(eqn.invars) != 1
+    ):
         return False
-    return eqn.invars[0].aval.size == eqn.outvars[0].aval.size
+    before: Any = eqn.invars[0].aval
+    after: Any = eqn.outvars[0].aval
+    return before.size == after.size
 
 
 def _update(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> Value | None:
@@ -102,7 +107,8 @@ def _difference(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> V
 
 def _sum(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> Value | None:
     left, right = inputs
-    if not jnp.issubdtype(eqn.outvars[0].aval.dtype, jnp.integer):
+    aval: Any = eqn.outvars[0].aval
+    if not jnp.issubdtype(aval.dtype, jnp.integer):
         return None
     return left if _is_all(right, 0) else right if _is_all(left, 0) else None
 
@@ -121,7 +127,9 @@ IDENTITIES: Mapping[str, Identity] = MappingProxyType(
     {
         **dict.fromkeys(("convert_element_type", "dynamic_slice", "slice", "concatenate", "copy"), _first),
         **dict.fromkeys(("reshape", "squeeze", "expand_dims", "broadcast_in_dim"), _reshaped),
-        **dict.fromkeys(("reduce_or", "reduce_and", "reduce_sum", "reduce_prod", "reduce_max", "reduce_min"), _no_axes),
+        **dict.fromkeys(
+            ("reduce_or", "reduce_and", "reduce_sum", "reduce_prod", "reduce_max", "reduce_min"), _no_axes
+        ),
         **dict.fromkeys(("neg", "not"), _twice),
         **dict.fromkeys(("and", "or", "max", "min"), _same_sides),
         "dynamic_update_slice": _update,

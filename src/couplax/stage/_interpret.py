@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import jax
+import jax.core
 import jax.extend.core as jec
 from jax.extend import source_info_util
 
@@ -21,7 +22,7 @@ Handle = Callable[[jec.JaxprEqn, list[Value]], Sequence[Value]]
 
 
 def bind(eqn: jec.JaxprEqn, inputs: Sequence[Value], **changed: Any) -> list[Value]:
-    """Returns the outputs of `eqn`'s primitive on `inputs`, with those of its params that `changed` replaces."""
+    """Returns the outputs of `eqn`'s primitive on `inputs`, with the params that `changed` replaces."""
     outputs = eqn.primitive.bind(*inputs, **{**eqn.params, **changed})
     return list(outputs) if eqn.primitive.multiple_results else [outputs]
 
@@ -35,11 +36,12 @@ def interpret(
     results: Sequence[Any] | None = None,
     seeds: Mapping[jec.Var, Value] | None = None,
 ) -> list[Value]:
-    """Returns the values of `results` (by default the outputs) of `closed` on `inputs`, each equation by `handle`.
+    """Returns the values of `results`, by default the outputs, of `closed` on `inputs`.
 
     What was not computed, since its equation is not among those to run, reads as `UNKNOWN`.
 
     Args:
+        handle: what is done with each equation; by default it is bound as it is.
         equations: those to run, in order; by default all of them.
         results: the variables or literals whose values are wanted.
         seeds: values of variables that are known beforehand; they stand, whatever an equation gives.
@@ -63,7 +65,8 @@ def interpret(
 def user_context(eqn: jec.JaxprEqn) -> Any:
     """Returns a context in which new equations bear the user's line of `eqn`.
 
-    An equation from inside a library's own `jit` has no such line; there the line of the call around it stays.
+    An equation from inside a library's own `jit` has no such line; there the line of the call around it
+    stays.
     """
     source = eqn.source_info
     if not has_user_line(eqn):
@@ -72,7 +75,7 @@ def user_context(eqn: jec.JaxprEqn) -> Any:
 
 
 def structs(avals: Iterable[Any]) -> list[jax.ShapeDtypeStruct]:
-    """Returns `avals` as structs that `jax.make_jaxpr` takes; a program that is staged has no weak types left."""
+    """Returns `avals` as structs for `jax.make_jaxpr`; a staged program has no weak types left."""
     return [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
 
 

@@ -47,7 +47,7 @@ class Residual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecialiseContext:
-    """What a specialise rule may ask for: the equation at hand, the budget, and the pass itself for jaxprs inside."""
+    """What a specialise rule may ask for: the equation, the budget, and the pass itself for jaxprs inside."""
 
     eqn: jec.JaxprEqn
     budget: Budget
@@ -58,7 +58,7 @@ class SpecialiseContext:
         return interpret(closed, inputs, self.handle)
 
     def residual(self, closed: jec.ClosedJaxpr, inputs: Sequence[Value]) -> Residual:
-        """Returns what is left of `closed` where `inputs` holds numbers, and abstract values for what is unknown."""
+        """Returns what is left of `closed` where `inputs` holds numbers, and avals for what is unknown."""
         outputs: list[Value] = []
 
         def unknown_part(*unknown: Value) -> list[Value]:
@@ -82,7 +82,7 @@ def abstract(value: Value) -> Any:
 
 
 def is_foldable(eqn: jec.JaxprEqn, inputs: Sequence[Value], budget: Budget) -> bool:
-    """Returns whether `eqn` may be run here and now: all inputs known, no host code, no array out of proportion."""
+    """Returns whether `eqn` may be run now: inputs known, no host code, no array out of proportion."""
     if not all(is_known(value) for value in inputs) or eqn.effects or calls_host(eqn):
         return False
     size = sum(_elements(var.aval) for var in eqn.outvars)

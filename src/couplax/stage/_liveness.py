@@ -11,7 +11,7 @@ from couplax._compat import scan_counts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Liveness:
-    """What the wanted outputs of a jaxpr need: its `equations` in order, its `inputs`, and the variables `used`."""
+    """What the wanted outputs of a jaxpr need: `equations` in order, `inputs`, and the variables `used`."""
 
     equations: Sequence[jec.JaxprEqn]
     inputs: Sequence[bool]
@@ -39,19 +39,21 @@ def liveness(jaxpr: Any, wanted: Sequence[bool], needs: Needs = every_input) -> 
         outputs = [var in used for var in eqn.outvars]
         if any(outputs) or eqn.effects:
             equations.append(eqn)
-            used |= _variables(atom for atom, flag in zip(eqn.invars, needs(eqn, outputs), strict=True) if flag)
+            used |= _variables(
+                atom for atom, flag in zip(eqn.invars, needs(eqn, outputs), strict=True) if flag
+            )
     inputs = [var in used for var in jaxpr.invars]
     return Liveness(equations=equations[::-1], inputs=inputs, used=frozenset(used))
 
 
 def needed_inputs(eqn: jec.JaxprEqn, outputs: Sequence[bool]) -> Sequence[bool]:
-    """Returns which inputs of `eqn` its marked outputs need, once a loop or a branch is rebuilt for them alone."""
+    """Returns which inputs of `eqn` its marked outputs need, once it is rebuilt for them alone."""
     rule = _RULES.get(eqn.primitive.name)
     return every_input(eqn, outputs) if rule is None or eqn.effects else rule(eqn, outputs)
 
 
 def grow(flags: Sequence[bool], through: Callable[[list[bool]], Sequence[bool]]) -> list[bool]:
-    """Returns the least set of a loop's carries that holds `flags` and all that a turn needs for its own members."""
+    """Returns the least set of a loop's carries that holds `flags` and all that a turn needs for it."""
     kept = list(flags)
     while True:
         more = [flag or other for flag, other in zip(kept, through(kept), strict=True)]
@@ -83,7 +85,8 @@ def _scan(eqn: jec.JaxprEqn, outputs: Sequence[bool]) -> Sequence[bool]:
     body = eqn.params["jaxpr"].jaxpr
     stacked = outputs[count:]
     kept = grow(
-        outputs[:count], lambda flags: liveness(body, [*flags, *stacked]).inputs[constants : constants + count]
+        outputs[:count],
+        lambda flags: liveness(body, [*flags, *stacked]).inputs[constants : constants + count],
     )
     inputs = liveness(body, [*kept, *stacked]).inputs
     return [*inputs[:constants], *kept, *inputs[constants + count :]]

@@ -23,7 +23,7 @@ def specialise_while(
     cond_nconsts: int,
     body_nconsts: int,
 ) -> list[Value]:
-    """Returns the carries at the end of a `while`: a counted loop where its condition is known, else what is left of it."""
+    """Returns the carries at the end of a `while`: a counted loop where its condition is known."""
     cond_constants, inputs = inputs[:cond_nconsts], inputs[cond_nconsts:]
     body_constants, init = inputs[:body_nconsts], inputs[body_nconsts:]
     first = context.residual(cond_jaxpr, [abstract(value) for value in (*cond_constants, *init)]).outputs[0]
@@ -41,18 +41,29 @@ def specialise_while(
 
 
 def specialise_scan(
-    context: SpecialiseContext, *inputs: Value, jaxpr: jec.ClosedJaxpr, length: int, reverse: bool, **layout: Any
+    context: SpecialiseContext,
+    *inputs: Value,
+    jaxpr: jec.ClosedJaxpr,
+    length: int,
+    reverse: bool,
+    **layout: Any,
 ) -> list[Value]:
-    """Returns the outputs of a `scan`: its known part run here, its unknown part written out or left as a `scan`."""
+    """Returns the outputs of a `scan`: its known part is run, its unknown part written out or left."""
     if length == 0:
         return context.keep(*inputs)
     constants, count = scan_counts(context.eqn.params)
-    head, init, stacks = inputs[:constants], inputs[constants : constants + count], inputs[constants + count :]
+    head, init, stacks = (
+        inputs[:constants],
+        inputs[constants : constants + count],
+        inputs[constants + count :],
+    )
     slices = [_slice_type(stack) for stack in stacks]
     steady, body = _steady(context, jaxpr, head, init, slices)
     varying = [k for k in range(count) if k not in steady]
     stacked = range(count, len(body.outputs))
-    loop = _loop(body, head, [init[k] for k in varying], varying, stacks=stacks, stacked=stacked, reverse=reverse)
+    loop = _loop(
+        body, head, [init[k] for k in varying], varying, stacks=stacks, stacked=stacked, reverse=reverse
+    )
     carries, outputs = _counted_scan(context, loop, length)
     last = dict(zip(varying, carries, strict=True))
     return [*(last.get(k, value) for k, value in enumerate(init)), *outputs]
@@ -137,7 +148,9 @@ def _decide(loop: CountedLoop, cond: Residual, cond_rest: int, known: Sequence[V
     """Returns the condition, which reads known carries alone."""
     carries = interleave(loop.unknown_carries, None, known)
     times = binding_times(cond.closed.jaxpr, [*[True] * cond_rest, *loop.unknown_carries])
-    equations = [eqn for eqn in cond.closed.jaxpr.eqns if not any(unknown_atom(atom, times) for atom in eqn.invars)]
+    equations = [
+        eqn for eqn in cond.closed.jaxpr.eqns if not any(unknown_atom(atom, times) for atom in eqn.invars)
+    ]
     return interpret(cond.closed, [*[UNKNOWN] * cond_rest, *carries], equations=equations)[0]
 
 
@@ -152,7 +165,9 @@ def _residual_while(loop: CountedLoop, cond: Residual, cond_rest: Sequence[Value
     return list(jax.lax.while_loop(go_on, turn, tuple(loop.init)))
 
 
-def _counted_scan(context: SpecialiseContext, loop: CountedLoop, length: int) -> tuple[list[Value], list[Value]]:
+def _counted_scan(
+    context: SpecialiseContext, loop: CountedLoop, length: int
+) -> tuple[list[Value], list[Value]]:
     """Returns the varying carries at the end and the stacked outputs."""
     parts = split(loop)
     ran = _run_scan(context, parts, length)
@@ -166,7 +181,9 @@ def _counted_scan(context: SpecialiseContext, loop: CountedLoop, length: int) ->
     return carries, interleave(flags, outputs, _known_stacked(parts, rows))
 
 
-def _run_scan(context: SpecialiseContext, parts: Split, length: int) -> tuple[Sequence[Value], list[Row]] | None:
+def _run_scan(
+    context: SpecialiseContext, parts: Split, length: int
+) -> tuple[Sequence[Value], list[Row]] | None:
     loop = parts.loop
     stacks = [stack for stack, flag in zip(loop.stacks, loop.unknown_stacks, strict=True) if not flag]
 

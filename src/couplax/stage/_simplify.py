@@ -1,4 +1,4 @@
-"""Simplify: no dead code, nothing computed twice, nothing that changes nothing; loops without idle carries."""
+"""Simplify: no dead code, nothing computed twice or to no effect, no idle carries."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -72,7 +72,7 @@ def _run(eqn: jec.JaxprEqn, inputs: list[Value], used: Sequence[bool]) -> Sequen
 
 
 def _cond(eqn: jec.JaxprEqn, inputs: list[Value], used: Sequence[bool]) -> Sequence[Value]:
-    """Returns the outputs of a `cond` whose branches are simplified and give what is used, the rest left out."""
+    """Returns the outputs of a `cond` whose branches are simplified and give only what is used."""
     needed = needed_inputs(eqn, used)[1:]
     branches = tuple(_wanted(branch, needed, used) for branch in eqn.params["branches"])
     operands = [value for value, flag in zip(inputs[1:], needed, strict=True) if flag]
@@ -97,7 +97,12 @@ def _wanted(closed: jec.ClosedJaxpr, needed: Sequence[bool], wanted: Sequence[bo
 
 def _key(eqn: jec.JaxprEqn, inputs: Sequence[Value], used: tuple[bool, ...]) -> Hashable:
     """Returns what makes two equations equal; one whose params cannot be compared equals itself alone."""
-    key = (eqn.primitive, used, *map(_identity, inputs), *sorted(eqn.params.items(), key=lambda item: item[0]))
+    key = (
+        eqn.primitive,
+        used,
+        *map(_identity, inputs),
+        *sorted(eqn.params.items(), key=lambda item: item[0]),
+    )
     try:
         hash(key)
     except TypeError:

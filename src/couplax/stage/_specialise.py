@@ -1,7 +1,8 @@
 """Specialise: what depends on no input is computed now, and what is left is a program of the inputs alone.
 
-A *known* value depends on no input. Equations of known values run here; a `select` or `cond` on a known predicate becomes the
-case it picks; a loop whose condition is known is run for its known part, and only what depends on the inputs is left of it.
+A *known* value depends on no input. Equations of known values run here; a `select` or `cond` on a known
+predicate becomes the case it picks; a loop whose condition is known is run for its known part, and only what
+depends on the inputs is left of it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +33,10 @@ SPECIALISE_RULES: Mapping[str, SpecialiseRule] = MappingProxyType(
 
 
 def specialise(
-    closed: jec.ClosedJaxpr, *, budget: Budget | None = None, rules: Mapping[str, SpecialiseRule] = SPECIALISE_RULES
+    closed: jec.ClosedJaxpr,
+    *,
+    budget: Budget | None = None,
+    rules: Mapping[str, SpecialiseRule] = SPECIALISE_RULES,
 ) -> jec.ClosedJaxpr:
     """Returns `closed` with all that depends on no input computed.
 

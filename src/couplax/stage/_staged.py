@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import jax.extend.core as jec
-from jax.tree_util import PyTreeDef
 
 from couplax._errors import StageError
 from couplax._tree import describe
@@ -38,8 +37,8 @@ class Staged:
     """
 
     jaxpr: jec.ClosedJaxpr
-    in_tree: PyTreeDef
-    out_tree: PyTreeDef
+    in_tree: Any
+    out_tree: Any
     stages: tuple[Stage, ...]
 
     def __call__(self, *args: Any) -> Any:
@@ -53,8 +52,8 @@ class Staged:
         want = [describe(jax.ShapeDtypeStruct(aval.shape, aval.dtype)) for aval in self.jaxpr.in_avals]
         if tree != self.in_tree or have != want:
             raise StageError(
-                f"This program was staged for {self.in_tree} of ({', '.join(want)}), and came to be called with {tree} of "
-                f"({', '.join(have)}). Stage it again for these arguments."
+                f"This program was staged for {self.in_tree} of ({', '.join(want)}), and came to be called "
+                f"with {tree} of ({', '.join(have)}). Stage it again for these arguments."
             )
         return jax.tree.unflatten(self.out_tree, jec.jaxpr_as_fun(self.jaxpr)(*flat))
 
@@ -67,12 +66,14 @@ class Staged:
 def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Staged:
     """Returns `fn` at `args` as a program that is finalised, specialised and simplified.
 
-    Finalised: what libraries wrap for transformations is unwrapped. Specialised: what depends on no input is computed.
+    Finalised: what libraries wrap for transformations is unwrapped. Specialised: what depends on no input is
+        computed.
     Simplified: dead and repeated code is gone.
 
     Args:
         fn: any JAX function of positional arguments.
-        args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; only shapes and dtypes matter.
+        args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; only shapes and dtypes
+            matter.
         failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` or `"ignore"`.
 
     Raises:
@@ -99,7 +100,9 @@ def _checked(name: str, closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
     try:
         jec.check_jaxpr(closed.jaxpr)
     except jec.JaxprTypeError as error:
-        raise StageError(f"The program that was {name} does not type-check, a fault of couplax: {error}") from error
+        raise StageError(
+            f"The program that was {name} does not type-check, a fault of couplax: {error}"
+        ) from error
     return closed
 
 
@@ -112,5 +115,7 @@ def _loops(closed: jec.ClosedJaxpr) -> str:
 
 def _loop_line(eqn: jec.JaxprEqn) -> str:
     if eqn.primitive.name == "scan":
-        return f"a loop of {eqn.params['length']} trips, {count_equations(eqn.params['jaxpr'].jaxpr)} equations each"
-    return f"a loop until its condition fails, {count_equations(eqn.params['body_jaxpr'].jaxpr)} equations a trip"
+        size = count_equations(eqn.params["jaxpr"].jaxpr)
+        return f"a loop of {eqn.params['length']} trips, {size} equations each"
+    size = count_equations(eqn.params["body_jaxpr"].jaxpr)
+    return f"a loop until its condition fails, {size} equations a trip"

@@ -1,4 +1,4 @@
-"""Loops without idle work: unchanging carries become constants, invariant equations move out, unused carries go."""
+"""Loops without idle work: invariant equations move out, unchanging and unused carries go."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,9 @@ class _Part:
         for place, value in zip(self.changing, values, strict=True):
             inputs[place] = value
         live = liveness(jaxpr, wanted).equations
-        equations = [eqn for eqn in live if not eqn.outvars or any(var not in self.seeds for var in eqn.outvars)]
+        equations = [
+            eqn for eqn in live if not eqn.outvars or any(var not in self.seeds for var in eqn.outvars)
+        ]
         results = [atom for atom, flag in zip(jaxpr.outvars, wanted, strict=True) if flag]
         return interpret(self.closed, inputs, equations=equations, results=results, seeds=self.seeds)
 
@@ -66,12 +68,15 @@ def _unchanging(body: jec.ClosedJaxpr, constants: int, carries: int) -> list[boo
 def tidy_while(
     eqn: jec.JaxprEqn, inputs: Sequence[Value], used: Sequence[bool], simplify: Simplify
 ) -> list[Value]:
-    """Returns the carries at the end of a `while`, from a loop that carries what it must; an unused one as it began."""
+    """Returns the carries at the end of a `while` that carries what it must; an unused one as it began."""
     first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     test, turn = simplify(eqn.params["cond_jaxpr"]), simplify(eqn.params["body_jaxpr"])
     init = inputs[first + second :]
     needed = grow(
-        [flag or other for flag, other in zip(used, liveness(test.jaxpr, [True]).inputs[first:], strict=True)],
+        [
+            flag or other
+            for flag, other in zip(used, liveness(test.jaxpr, [True]).inputs[first:], strict=True)
+        ],
         lambda flags: liveness(turn.jaxpr, flags).inputs[second:],
     )
     steady = _unchanging(turn, second, len(init))
@@ -92,13 +97,18 @@ def tidy_while(
 def tidy_scan(
     eqn: jec.JaxprEqn, inputs: Sequence[Value], used: Sequence[bool], simplify: Simplify
 ) -> list[Any]:
-    """Returns the outputs of a `scan`, from a loop that carries what it must; an unused one is None, or as it began."""
+    """Returns the outputs of a `scan` that carries what it must; an unused one is None, or as it began."""
     constants, count = scan_counts(eqn.params)
     turn = simplify(eqn.params["jaxpr"])
-    head, init, stacks = inputs[:constants], inputs[constants : constants + count], inputs[constants + count :]
+    head, init, stacks = (
+        inputs[:constants],
+        inputs[constants : constants + count],
+        inputs[constants + count :],
+    )
     stacked = list(used[count:])
     needed = grow(
-        used[:count], lambda flags: liveness(turn.jaxpr, [*flags, *stacked]).inputs[constants : constants + count]
+        used[:count],
+        lambda flags: liveness(turn.jaxpr, [*flags, *stacked]).inputs[constants : constants + count],
     )
     steady = _unchanging(turn, constants, count)
     carried = [flag and not still for flag, still in zip(needed, steady, strict=True)]
