@@ -206,6 +206,11 @@ SHAPES = [
     Case(name="iota", fn=lambda x: x + jnp.arange(3.0, dtype=x.dtype), args=matrix(3)),
     Case(name="long iota", fn=lambda x: x + lax.broadcasted_iota(x.dtype, (300, 200), 0), args=matrix(300, 200)),
     Case(name="empty", fn=lambda x: x.at[...].set(jnp.empty((300, 200), x.dtype)), args=matrix(300, 200)),
+    Case(
+        name="empty scalar",
+        fn=lambda x: 0 * jec.primitives.empty2_p.bind(dtype=x.dtype, memory_space=jax.memory.Space.Device) + x,
+        args=matrix(3),
+    ),
     Case(name="nothing", fn=lambda x: x[:0] * 2, args=matrix(3)),
 ]
 
@@ -263,6 +268,12 @@ LINEAR = [
     Case(name="solves", fn=jax.vmap(jnp.linalg.solve), args=matrices((5, 3, 3), (5, 3)), units=2e3),
     Case(name="lu", fn=lambda x: lax.linalg.lu(x), args=matrices((4, 4)), units=2e3),
     Case(name="lu of a singular matrix", fn=lambda x: lax.linalg.lu(x * 0), args=matrices((3, 3))),
+    Case(
+        name="pivots to permutation",
+        fn=lambda k: lax.linalg.lu_pivots_to_permutation(k, 5),
+        args=lambda dtype: (np.array([3, 1, 4], dtype),),
+        dtypes=(np.int32,),
+    ),
     Case(name="cholesky", fn=lambda x: jnp.linalg.cholesky(x @ x.T + 4 * jnp.eye(3, dtype=x.dtype)), args=matrices((3, 3)), units=64),
     Case(name="cholesky of an indefinite matrix", fn=lambda x: lax.linalg.cholesky(-x @ x.T), args=matrices((3, 3))),
 ] + [

@@ -145,7 +145,7 @@ def _compare_one(
     error, scale = _distance(came, wanted) if alike else (np.inf, np.inf)
     # Beside the scale the smallest normal number, for outputs that are zero.
     tiny = float(jnp.finfo(wanted.dtype).tiny) if allowed else 0.0
-    ok = alike and error <= allowed * scale + tiny
+    ok = alike and bool(np.isfinite(error)) and error <= allowed * scale + tiny
     return Comparison(
         output=name, trial=trial, struct=describe(wanted), error=error, scale=scale, tolerance=allowed, ok=ok
     )

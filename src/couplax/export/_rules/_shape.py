@@ -184,9 +184,11 @@ def _iota(context: Context, dtype: Any, shape: Sequence[int], dimension: int, sh
     return context.constant(column.reshape([-1, *[1] * (len(shape) - dimension - 1)]))
 
 
-def _zeros(context: Context, shape: Sequence[int], dtype: Any, out_sharding: None = None) -> Any:
+@rule_for("empty", broadcasts=True)
+def _empty(context: Context, shape: Sequence[int], dtype: Any, out_sharding: None = None) -> Any:
     return context.constant(0, dtype)
 
 
-for _primitive in ("empty", "empty2"):
-    rule_for(_primitive, broadcasts=True)(_zeros)
+@rule_for("empty2", broadcasts=True)
+def _empty2(context: Context, dtype: Any, memory_space: Any) -> Any:
+    return context.constant(0, dtype)
