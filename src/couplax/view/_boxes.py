@@ -77,7 +77,7 @@ def _station(position: int, station: Station, own: Flow | None) -> Box:
     if isinstance(station.runs, Closure):
         lines, tooltip = (head, *_solver_lines(station.runs)), _solver_tooltip(station.runs)
         return Box(cell, cell, lines, Shape.ROUNDED, None, tooltip)
-    lines = (head, _small("reads its own ", own.names)) if own else (head,)
+    lines = (head, *_small("reads its own ", own.names)) if own else (head,)
     return Box(cell, cell, lines, Shape.RECTANGLE, None, _component_tooltip(station.runs))
 
 
@@ -95,8 +95,7 @@ _SUPERSCRIPTS = {Kind.GUESS: "(0)", Kind.TARGET: "t"}
 
 def _solver_lines(closure: Closure) -> Iterator[Line]:
     """Yields what a solver's box says below its name: where it cuts, and how exactly it solves."""
-    more = f", … {len(closure.cut) - 3} more" if len(closure.cut) > 3 else ""
-    yield _small("cut at ", closure.cut[:3], more)
+    yield from _small("cut at ", closure.cut)
     tolerances = _tolerances(closure)
     if tolerances:
         yield plain(tolerances, SMALL)
@@ -108,10 +107,10 @@ def _tolerances(closure: Closure) -> str:
     return ", ".join(f"{name} {float(value):g}" for name, value in found.items() if value is not None)
 
 
-def _small(before: str, names: tuple[str, ...], after: str = "") -> Line:
-    """Returns a small line with `names` in it."""
-    (line,) = wrapped(names)[:1]
-    return Line((Piece(before), *line.pieces, Piece(after)), SMALL)
+def _small(before: str, names: tuple[str, ...]) -> Iterator[Line]:
+    """Yields small lines with `before` and then `names`."""
+    for number, line in enumerate(wrapped(names)):
+        yield Line(line.pieces if number else (Piece(before), *line.pieces), SMALL)
 
 
 def _solver_tooltip(closure: Closure) -> str:

@@ -47,8 +47,7 @@ def layout(drawn: Diagram, boxes: Sequence[Box]) -> Layout:
     heights = {row: max(box.height, _LEAST_HEIGHT) for row, box in _tallest(boxes)}
     across, down = _centres(widths, _GAP_X), _centres(heights, _GAP_Y)
     placed = tuple(
-        Placed(box, across[box.column], down[box.row], *_size(box, widths[box.column], heights[box.row]))
-        for box in boxes
+        Placed(box, across[box.column], down[box.row], *_size(box, widths[box.column])) for box in boxes
     )
     stations = placed[: len(drawn.stations)]
     return Layout(
@@ -60,11 +59,11 @@ def layout(drawn: Diagram, boxes: Sequence[Box]) -> Layout:
     )
 
 
-def _size(box: Box, column: float, row: float) -> tuple[float, float]:
-    """Returns a box's width and height: stations fill their cell, parallelograms follow their text."""
+def _size(box: Box, column: float) -> tuple[float, float]:
+    """Returns a box's width and height: a station widens with its column, data follows its text."""
     if box.kind is None:
         return max(box.width, min(column, 1.6 * box.width)), max(box.height, _LEAST_HEIGHT)
-    return max(box.width, min(column, _LEAST_WIDTH)), max(box.height, min(row, _LEAST_HEIGHT - 6))
+    return max(box.width, _LEAST_WIDTH), box.height
 
 
 def _widest(boxes: Iterable[Box]) -> Iterator[tuple[int, Box]]:
