@@ -119,6 +119,7 @@ class Model:
         given = {**self._graph.defaults, **inputs}
         values, solves = evaluate(self._whole, given, self._guesses(self._whole, guess or {}))
         named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
+        solves = {closure.name: solves[closure.name] for closure in self._whole.closures}
         return Results(check(named, solves) if throw else named, solves)
 
     def function(
