@@ -22,6 +22,11 @@ def test_values_go_in_and_come_out_by_variable_name() -> None:
     assert made.evaluate({"left": 1, "right": 2, "unread": 3}) == {"left": 2, "right": 1}
 
 
+def test_a_component_prints_its_name_place_and_variables() -> None:
+    made = component(swap, "x", "y", rename={"a": "wing.a"})
+    assert repr(made) == f"<component swap ({made.place}): wing.a, b -> x, y>"
+
+
 def test_a_component_is_called_like_its_function() -> None:
     made = component(swap, "x", "y")
     assert made(1, b=2) == (2, 1)

@@ -109,6 +109,11 @@ class Component:
             [f"component {self.described} returned {came}. Wanted: {wanted} for {quoted(self.returned)}."]
         )
 
+    def __repr__(self) -> str:
+        reads = ", ".join(read.name for read in self.inputs)
+        writes = ", ".join(output.name for output in self.outputs)
+        return f"<component {self.name} ({self.place}): {reads} -> {writes}>"
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True

@@ -23,6 +23,9 @@ class Cycle:
         """The names of the components, such as `d1 + d2`."""
         return " + ".join(component.name for component in self.components)
 
+    def __repr__(self) -> str:
+        return f"<cycle {self.name}>"
+
     @property
     def couplings(self) -> tuple[str, ...]:
         """The variables written and read inside the cycle, in the order in which they are written."""
