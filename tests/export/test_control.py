@@ -18,7 +18,9 @@ def run(proto: onnx.ModelProto, *args: Any) -> list[np.ndarray]:
     """Returns what ONNX Runtime gives for `args`."""
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [entry.name for entry in session.get_inputs()]
-    return session.run(None, dict(zip(names, map(np.asarray, args), strict=True)))
+    return [
+        np.asarray(out) for out in session.run(None, dict(zip(names, map(np.asarray, args), strict=True)))
+    ]
 
 
 def operators(graph: onnx.GraphProto) -> list[str]:
@@ -28,7 +30,7 @@ def operators(graph: onnx.GraphProto) -> list[str]:
 
 
 def agree(fn: Callable[..., Any], example: tuple[Any, ...], *trials: tuple[Any, ...]) -> onnx.ModelProto:
-    """Returns the file of `fn` at `example`, compared with JAX there and at `trials`; sums may be rounded differently."""
+    """Returns the file of `fn` at `example`, compared with JAX there and at `trials`, to rounding."""
     proto = to_onnx(fn, *example)
     for args in (example, *trials):
         wanted = jax.tree.leaves(jax.jit(fn)(*args))
@@ -127,7 +129,9 @@ def test_loops_and_branches_inside_each_other() -> None:
 
     def fn(x: Any, rows: Any) -> Any:
         total, out = lax.scan(inner, x, rows)
-        return lax.cond(total > 3, lambda: lax.fori_loop(0, out.shape[0], lambda i, c: c + out[i].sum(), total), lambda: x)
+        return lax.cond(
+            total > 3, lambda: lax.fori_loop(0, out.shape[0], lambda i, c: c + out[i].sum(), total), lambda: x
+        )
 
     agree(fn, (0.3, np.array([[0.5, -1.0], [-2.0, 0.25], [1.0, 1.0]])), (9.0, -np.ones((3, 2))))
 

@@ -24,7 +24,9 @@ def run(proto: onnx.ModelProto, *args: Any) -> list[np.ndarray]:
     """Returns what ONNX Runtime gives for `args`."""
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [entry.name for entry in session.get_inputs()]
-    return session.run(None, dict(zip(names, map(np.asarray, args), strict=True)))
+    return [
+        np.asarray(out) for out in session.run(None, dict(zip(names, map(np.asarray, args), strict=True)))
+    ]
 
 
 def inputs_of(proto: onnx.ModelProto) -> list[str]:
@@ -38,7 +40,8 @@ def outputs_of(proto: onnx.ModelProto) -> list[str]:
 def decay(y0: Any) -> Any:
     """Returns y(1) of dy/dt = -y by Euler's method with steps of 0.1."""
     term = diffrax.ODETerm(lambda t, y, args: -y)
-    return diffrax.diffeqsolve(term, diffrax.Euler(), t0=0.0, t1=1.0, dt0=0.1, y0=y0).ys[0]
+    solution = diffrax.diffeqsolve(term, diffrax.Euler(), t0=0.0, t1=1.0, dt0=0.1, y0=y0)
+    return jnp.asarray(solution.ys)[0]
 
 
 def test_an_euler_solve_gives_the_published_number_in_single_precision() -> None:
@@ -75,7 +78,9 @@ def test_a_named_tuple_gives_its_fields_as_names() -> None:
         position: Any
         speed: Any
 
-    proto = to_onnx(lambda s, *more: State(s.speed, s.position + more[0] + more[1]), State(1.0, 2.0), 3.0, 4.0)
+    proto = to_onnx(
+        lambda s, *more: State(s.speed, s.position + more[0] + more[1]), State(1.0, 2.0), 3.0, 4.0
+    )
     assert inputs_of(proto) == ["s.position", "s.speed", "more_0", "more_1"]
     assert outputs_of(proto) == ["out.position", "out.speed"]
 
@@ -139,7 +144,9 @@ def test_the_opset_is_the_lowest_that_serves_or_the_one_asked_for() -> None:
 
 
 def test_an_opset_that_is_too_old_is_refused_with_the_primitive_that_asks_for_more() -> None:
-    with pytest.raises(ExportError, match=r"opset=20 is too old: the primitive `bitcast_convert_type` needs opset 26"):
+    with pytest.raises(
+        ExportError, match=r"opset=20 is too old: the primitive `bitcast_convert_type` needs opset 26"
+    ):
         to_onnx(lambda x: lax.bitcast_convert_type(x, jnp.int64), 1.0, opset=20)
     with pytest.raises(ExportError, match=r"opset=15 is too old: couplax itself needs opset 18"):
         to_onnx(jnp.sin, 1.0, opset=15)
@@ -154,8 +161,9 @@ def test_a_primitive_without_a_rule_is_named_with_the_user_s_line() -> None:
         to_onnx(drag, np.ones(3, np.float32))
     line = drag.__code__.co_firstlineno + 1
     assert str(raised.value) == (
-        "No ONNX rule for JAX primitive `conv_general_dilated` on (float32[1,1,3], float32[1,1,3]), reached at "
-        f"test_to_onnx.py:{line} (drag).\nRewrite that call, or register a rule with `couplax.export.rule_for`."
+        "No ONNX rule for JAX primitive `conv_general_dilated` on (float32[1,1,3], float32[1,1,3]), reached "
+        f"at test_to_onnx.py:{line} (drag).\nRewrite that call, or register a rule with "
+        "`couplax.export.rule_for`."
     )
 
 

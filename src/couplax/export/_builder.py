@@ -26,8 +26,8 @@ class _Block:
 class Builder:
     """Writes a graph and the graphs inside it.
 
-    Equal nodes are written once: a value made in this block or in one around it is used again. A graph inside another reads
-    the values around it by name, as ONNX allows.
+    Equal nodes are written once: a value made in this block or in one around it is used again. A graph
+    inside another reads the values around it by name, as ONNX allows.
     """
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:

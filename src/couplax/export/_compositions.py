@@ -1,4 +1,4 @@
-"""Rules by composition: primitives that are written out as plain JAX code, which is then staged and lowered like any other."""
+"""Rules by composition: plain JAX code in place of a primitive, staged and lowered like any other code."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +17,7 @@ Composition = Callable[..., Any]
 
 
 def composed(fn: Composition) -> Callable[..., Any]:
-    """Returns the rule that lowers `fn`, called with the inputs and params of the primitive, in the primitive's place."""
+    """Returns the rule that lowers `fn`, called with the inputs and params of the primitive."""
 
     def rule(context: Context, *inputs: Any, **params: Any) -> Any:
         structs = [jax.ShapeDtypeStruct(type_of(value).shape, type_of(value).dtype) for value in inputs]
@@ -28,7 +28,7 @@ def composed(fn: Composition) -> Callable[..., Any]:
 
 
 def composed_beside(op_type: str, fn: Composition) -> Callable[..., Any]:
-    """Returns the rule that writes an operator in float32, for which alone ONNX Runtime has a kernel, else lowers `fn`."""
+    """Returns the rule that writes an operator in float32, the one kernel there is, and else lowers `fn`."""
 
     def rule(context: Context, value: Any, **params: Any) -> Any:
         if type_of(value).dtype == np.float32:

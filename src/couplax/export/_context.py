@@ -57,7 +57,7 @@ class Context:
         shape: Sequence[int] | None = None,
         **attributes: Any,
     ) -> "ir.Value":
-        """Returns the output of an operator; where ONNX Runtime has no kernel for the dtype, of a wider one, cast back.
+        """Returns the output of an operator, run in a wider dtype where there is no kernel for its own.
 
         Args:
             dtype: that of the output; by default that of the first input.
@@ -168,8 +168,8 @@ class Context:
         """Returns the error that says why this equation cannot be written."""
         inputs = ", ".join(describe_aval(atom.aval) for atom in self.eqn.invars)
         return ExportError(
-            f"JAX primitive `{self.eqn.primitive.name}` on ({inputs}), reached at {where(self.eqn)}, cannot be written "
-            f"to ONNX: {reason}.\nRewrite that call."
+            f"JAX primitive `{self.eqn.primitive.name}` on ({inputs}), reached at {where(self.eqn)}, cannot "
+            f"be written to ONNX: {reason}.\nRewrite that call."
         )
 
     def _widen(self, value: "ir.Value | None", own: np.dtype, wide: np.dtype) -> "ir.Value | None":

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's CPU kernels take, as measured on ONNX Runtime 1.32: operators by dtype, and since which opset."""
+"""What ONNX Runtime's CPU kernels take, as measured on ONNX Runtime 1.32, and how old operators are."""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,7 +38,7 @@ KERNELS: Mapping[str, frozenset[str]] = {
     }.items()
     for op in ops.split()
 }
-"""The dtypes that an operator has a kernel for; an operator that is not listed takes every dtype it is defined for."""
+"""The dtypes that an operator has a kernel for; one not listed takes every dtype it is defined for."""
 
 _CARRIERS: Mapping[str, Sequence[str]] = {
     "bool": ("uint8", "int32"),
@@ -57,7 +57,7 @@ _WRAPPING = frozenset({"ReduceSum", "CumSum", "Where"})
 
 
 def carrier(op_type: str, dtype: np.dtype) -> np.dtype | None:
-    """Returns the dtype in which ONNX Runtime can run `op_type` on `dtype` exactly; None where there is none."""
+    """Returns the dtype in which ONNX Runtime runs `op_type` on `dtype` exactly; None where there is none."""
     known = KERNELS.get(op_type)
     if known is None or dtype.name in known:
         return dtype

@@ -13,7 +13,7 @@ from couplax._source import where
 from couplax.export._builder import Builder
 from couplax.export._context import Context
 from couplax.export._table import Entry, OnnxRules
-from couplax.export._types import TensorType, describe_aval, is_plain, type_of
+from couplax.export._types import TensorType, describe_aval, is_plain, tensor_type, type_of
 
 
 def lower(
@@ -32,7 +32,7 @@ def lower(
 
     def read(atom: Any) -> ir.Value:
         if isinstance(atom, jec.Literal):
-            return builder.constant(np.asarray(atom.val, atom.aval.dtype))
+            return builder.constant(np.asarray(atom.val, tensor_type(atom.aval).dtype))
         return env[atom]
 
     for eqn in jaxpr.eqns:
@@ -69,8 +69,8 @@ def _checked(context: Context, entry: Entry, outputs: Sequence[ir.Value]) -> Seq
         came = type_of(output)
         if came.dtype != wanted.dtype or not _fits(came, wanted, entry.broadcasts):
             raise context.refuse(
-                f"its rule gave {came.dtype.name}{list(came.shape)} for {wanted.dtype.name}{list(wanted.shape)}, "
-                "a fault of the rule"
+                f"its rule gave {came.dtype.name}{list(came.shape)} for "
+                f"{wanted.dtype.name}{list(wanted.shape)}, a fault of the rule"
             )
     return outputs
 

@@ -49,8 +49,8 @@ def check_names(inputs: Sequence[str], outputs: Sequence[str]) -> None:
     if twice or not all(names):
         came = f"{quoted(twice)} stand twice" if twice else "one is empty"
         raise ExportError(
-            f"The names of the file's inputs ({quoted(inputs)}) and outputs ({quoted(outputs)}) must differ, all of them; "
-            f"{came}. Give others with `inputs=` and `outputs=`."
+            f"The names of the file's inputs ({quoted(inputs)}) and outputs ({quoted(outputs)}) must all "
+            f"differ; {came}. Give others with `inputs=` and `outputs=`."
         )
 
 
@@ -58,8 +58,8 @@ def _counted(which: str, chosen: str | Sequence[str], places: Sequence[str]) -> 
     names = [chosen] if isinstance(chosen, str) else list(chosen)
     if len(names) != len(places):
         raise ExportError(
-            f"{which}= names {len(names)} ({quoted(names)}), and the function has {len(places)} {which}. Name each array of a "
-            "structured value."
+            f"{which}= names {len(names)} ({quoted(names)}), and the function has {len(places)} {which}. Name "
+            "each array of a structured value."
         )
     return names
 

@@ -12,7 +12,8 @@ class Comparison:
     Attributes:
         output: its name; `trial`: which inputs it was computed from.
         struct: what JAX gives, as `float64[3]`.
-        error: the largest difference; `scale`: the largest magnitude that JAX gives; `tolerance`: what is allowed of it.
+        error: the largest difference; `scale`: the largest magnitude that JAX gives; `tolerance`: what is
+            allowed of it.
         ok: whether the difference is within the tolerance, and NaN and infinities stand at the same places.
     """
 
@@ -44,9 +45,10 @@ class VerifyReport:
         """
         if not self.ok:
             failed = sorted({comparison.output for comparison in self.comparisons if not comparison.ok})
+            names = ", ".join(f"`{name}`" for name in failed)
             raise VerificationError(
-                f"The file does not give the numbers that JAX gives, in output {', '.join(f'`{name}`' for name in failed)}:\n"
-                f"{self}\nWhere the function is right to be sensitive to rounding, pass `verify=False` and compare it yourself."
+                f"The file does not give the numbers that JAX gives, in output {names}:\n{self}\nWhere the "
+                "function is right to be sensitive to rounding, pass `verify=False` and compare it yourself."
             )
 
     def __str__(self) -> str:
@@ -56,6 +58,6 @@ class VerifyReport:
 
 def _line(row: Comparison) -> str:
     return (
-        f"{row.output:<16} {row.trial:<16} {row.struct:<16} {row.error:>10.2e} {row.scale:>10.2e} {row.tolerance:>10.0e}"
-        f"  {'ok' if row.ok else 'DIFFERS'}"
+        f"{row.output:<16} {row.trial:<16} {row.struct:<16} {row.error:>10.2e} {row.scale:>10.2e} "
+        f"{row.tolerance:>10.0e}  {'ok' if row.ok else 'DIFFERS'}"
     )

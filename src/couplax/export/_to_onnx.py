@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import onnx
 
 
-
 def to_onnx(
     fn: Callable[..., Any],
     *args: Any,
@@ -27,14 +26,18 @@ def to_onnx(
 
     Args:
         fn: any JAX function of positional arguments.
-        args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; their shapes and dtypes are the file's.
-        inputs: the names of the flat inputs; by default `fn.inputs`, which couplax's own functions have, else the names of
-            the parameters, with the path of each array inside a structured one (`params.weight`, `x_0`).
+        args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; their shapes and dtypes
+            are the file's.
+        inputs: the names of the flat inputs; by default `fn.inputs`, which couplax's own functions have,
+            else the names of the parameters, with the path of each array inside a structured one
+            (`params.weight`, `x_0`).
         outputs: the names of the flat outputs; by default `fn.outputs`, else `out`, or `out_0`, `out_1`, ...
-        opset: the ONNX operator set; by default the lowest that serves, so that old runtimes can run the file.
+        opset: the ONNX operator set; by default the lowest that serves, so that old runtimes can run the
+            file.
         failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"` or `"ignore"`.
         verify: whether to run the file and compare it with JAX, on `args` and near them.
-        rules: the table of rules; by default couplax's own with those registered by `couplax.export.rule_for`.
+        rules: the table of rules; by default couplax's own with those registered by
+            `couplax.export.rule_for`.
 
     Raises:
         MissingExtraError: the packages of the extra `onnx` are not installed.
@@ -56,12 +59,12 @@ def to_onnx(
 def verify(
     proto: "onnx.ModelProto", fn: Callable[..., Any], *args: Any, tolerance: float | None = None
 ) -> VerifyReport:
-    """Returns how `proto`, run in ONNX Runtime, compares with `fn`, run in JAX, on `args` and near them; prints as a table.
+    """Returns how `proto` in ONNX Runtime compares with `fn` in JAX, on `args` and near them, as a table.
 
     Args:
         args: as for `to_onnx`; a struct stands for random numbers, the same ones every time.
-        tolerance: the largest error allowed, relative to the largest magnitude of an output; by default 1e-12 in float64 and
-            1e-6 in float32. Integers and booleans must be equal.
+        tolerance: the largest error allowed, relative to the largest magnitude of an output; by default
+            1e-12 in float64 and 1e-6 in float32. Integers and booleans must be equal.
 
     Raises:
         MissingExtraError: the packages of the extra `onnx` are not installed.

@@ -28,7 +28,7 @@ def tensor_type(aval: Any) -> TensorType:
 
 
 def is_plain(aval: Any) -> bool:
-    """Returns whether `aval` is of numbers that ONNX Runtime computes with: neither complex nor a random key."""
+    """Returns whether `aval` is of numbers that ONNX Runtime computes with, not complex, not a random key."""
     dtype = getattr(aval, "dtype", None)
     return isinstance(dtype, np.dtype) and dtype.kind != "c"
 

@@ -1,6 +1,7 @@
 """Verification: the file in ONNX Runtime against the function in JAX."""
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import jax
@@ -13,8 +14,9 @@ from couplax._errors import VerificationError
 from couplax._tree import describe, struct_of
 from couplax.export._report import Comparison, VerifyReport
 
-# Both sides round every operation, and call different implementations of `exp`, `sin`, ... that differ by an ulp or two. A
-# few hundred operations in a row so keep some 12 of float64's 16 digits and 6 of float32's 7, at the scale of the output.
+# Both sides round every operation, and call different implementations of `exp`, `sin`, ... that differ by an
+# ulp or two. A few hundred operations in a row so keep some 12 of float64's 16 digits and 6 of float32's 7,
+# at the scale of the output.
 _TOLERANCES = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2}
 
 _SEED = 20240607
@@ -27,8 +29,8 @@ def verify(
 
     Args:
         args: as for `to_onnx`; a struct stands for random numbers, the same ones every time.
-        tolerance: the largest error allowed, relative to the largest magnitude of an output; by default 1e-12 in float64 and
-            1e-6 in float32. Integers and booleans must be equal.
+        tolerance: the largest error allowed, relative to the largest magnitude of an output; by default
+            1e-12 in float64 and 1e-6 in float32. Integers and booleans must be equal.
 
     Raises:
         VerificationError: ONNX Runtime cannot run the file, or takes and gives other arrays than `fn`.
@@ -60,7 +62,8 @@ def _session(proto: onnx.ModelProto) -> onnxruntime.InferenceSession:
 
 
 def _ort_errors() -> tuple[type[Exception], ...]:
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
+    # The module has the classes, and no stub for them.
+    state = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
 
     kinds = (
         "Fail",
@@ -78,7 +81,7 @@ _ORT_ERRORS = _ort_errors()
 
 
 def _trials(args: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Returns the inputs to compare on: the ones given, and the same with every floating number moved by up to 0.1 %."""
+    """Returns the inputs to compare on: as given, and with every floating number moved by up to 0.1 %."""
     generator = np.random.default_rng(_SEED)
     given = jax.tree.map(lambda value: _concrete(value, generator), tuple(args))
     moved = jax.tree.map(lambda value: _moved(value, generator), given)
@@ -112,7 +115,7 @@ def _run(session: onnxruntime.InferenceSession, values: Any) -> list[np.ndarray]
     if len(names) != len(flat):
         raise VerificationError(f"The file takes {len(names)} inputs, and the function {len(flat)}.")
     try:
-        return session.run(None, dict(zip(names, flat, strict=True)))
+        return [np.asarray(output) for output in session.run(None, dict(zip(names, flat, strict=True)))]
     except _ORT_ERRORS as error:
         raise VerificationError(
             f"ONNX Runtime {onnxruntime.__version__} does not run the file: {error}"
@@ -152,7 +155,7 @@ def _compare_one(
 
 
 def _distance(came: np.ndarray, wanted: np.ndarray) -> tuple[float, float]:
-    """Returns the largest difference and the largest finite magnitude; infinity where NaN or infinities do not match."""
+    """Returns the largest difference and finite magnitude; infinity where NaN or infinities do not match."""
     came, wanted = came.astype(np.float64), wanted.astype(np.float64)
     finite = np.isfinite(wanted)
     if (

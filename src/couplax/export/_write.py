@@ -88,6 +88,7 @@ def _opset(builder: Builder, wanted: int | None) -> int:
     if wanted < builder.opset:
         who = "couplax itself" if builder.opset == LOWEST_OPSET else f"the primitive `{builder.opset_reason}`"
         raise ExportError(
-            f"opset={wanted} is too old: {who} needs opset {builder.opset}. Leave `opset` out for the lowest that serves."
+            f"opset={wanted} is too old: {who} needs opset {builder.opset}. Leave `opset` out for the lowest "
+            "that serves."
         )
     return wanted

@@ -67,7 +67,7 @@ def _select(context: Context, condition: Any, true: Any, false: Any) -> Any:
 
 
 def _select_logic(context: Context, condition: Any, true: Any, false: Any) -> Any:
-    """Returns `(condition and true) or (not condition and false)`; a case that is a constant needs only one of the two."""
+    """Returns `(condition and true) or (not condition and false)`, or less where a case is a constant."""
     known_true, known_false = _one_bit(context, true), _one_bit(context, false)
     if known_true is not None:
         other = condition if known_true else context.op("Not", condition)

@@ -25,7 +25,7 @@ def _cond(context: Context, index: Any, *operands: Any, branches: Sequence[jec.C
 def _switch(
     context: Context, index: Any, operands: Values, branches: Sequence[jec.ClosedJaxpr], *, first: int
 ) -> Values:
-    """Returns what the branch at `index - first` gives, or the nearest branch there is: one `If` inside the other."""
+    """Returns what the branch at `index - first` gives, or the nearest there is: one `If` in the other."""
     if len(branches) == 1:
         return _run(context, branches[0], operands)
     this = _branch(context, lambda: _run(context, branches[0], operands))

@@ -68,7 +68,7 @@ def _population_count(x: Array) -> Array:
 
 
 def _clz(x: Array) -> Array:
-    """Returns how many bits before the first one that is set: all are set behind it, and the rest is counted."""
+    """Returns how many bits stand before the first that is set: all behind it are set, the rest counted."""
     width, distance = 8 * x.dtype.itemsize, 1
     while distance < width:
         x = x | _logical_shift(x, distance)

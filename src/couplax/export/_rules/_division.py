@@ -1,7 +1,7 @@
 """Division and remainder.
 
-ONNX Runtime's integer division by zero raises, and of the smallest integer by -1 ends the process. JAX defines both: x / 0 is
--1 (all bits set), x rem 0 is x, and the division by -1 wraps around.
+ONNX Runtime's integer division by zero raises, and of the smallest integer by -1 ends the process. JAX
+defines both: x / 0 is -1 (all bits set), x rem 0 is x, and the division by -1 wraps around.
 """
 
 from typing import Any

@@ -128,7 +128,8 @@ def _sign(context: Context, value: Any) -> Any:
 def _round(context: Context, value: Any, rounding_method: Any) -> Any:
     if rounding_method == lax.RoundingMethod.TO_NEAREST_EVEN:
         return context.op("Round", value)
-    # Half away from zero, from the exact distance to the floor of the magnitude; x * 0 keeps the sign of a result 0.
+    # Half away from zero, from the exact distance to the floor of the magnitude; x * 0 keeps the sign of a
+    # result 0.
     magnitude = context.op("Abs", value)
     floor = context.op("Floor", magnitude)
     half = context.like(value, 0.5)

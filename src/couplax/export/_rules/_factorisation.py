@@ -103,7 +103,7 @@ def _triangular_solve(
 
 
 def _substitute(a: Array, b: Array, lower: bool, unit_diagonal: bool) -> Array:
-    """Returns x with a x = b, column by column: what a row is known to be, is taken from all rows after it."""
+    """Returns x with a x = b, by columns: once a row is known, its part is taken from all rows after it."""
     size = a.shape[0]
     diagonal = jnp.ones(size, a.dtype) if unit_diagonal else jnp.diagonal(a)
     beyond = jnp.tril(a, -1) if lower else jnp.triu(a, 1)
@@ -118,7 +118,7 @@ def _substitute(a: Array, b: Array, lower: bool, unit_diagonal: bool) -> Array:
 
 
 def _cholesky(a: Array) -> Array:
-    """Returns lower-triangular L with L L^T = a; NaN throughout where `a` is not positive definite, as in JAX."""
+    """Returns lower-triangular L with L L^T = a; NaN, as in JAX, where `a` is not positive definite."""
     size = a.shape[0]
     row = jnp.arange(size, dtype=jnp.int32)
 

@@ -1,4 +1,4 @@
-"""Functions by Chebyshev fits: the coefficients are computed here, from SciPy's functions, when the module is loaded."""
+"""Functions by Chebyshev fits, whose coefficients come from SciPy's functions when first asked for."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -15,13 +15,11 @@ _EIGHTH = float(np.tan(np.pi / 8))
 
 
 @cache
-def _fit(
-    fn: Callable[[np.ndarray], np.ndarray], degree: int, low: float, high: float
-) -> tuple[float, ...]:
+def _fit(fn: Callable[[np.ndarray], np.ndarray], degree: int, low: float, high: float) -> tuple[float, ...]:
     """Returns the coefficients, constant first, of the polynomial in t = -1..1 that fits `fn` on low..high.
 
-    It passes through `fn` at the Chebyshev points, where it is all but the best fit there is. The sums are formed in
-    extended precision, since their rounding would show in the last digits.
+    It passes through `fn` at the Chebyshev points, where it is all but the best fit there is. The sums are
+    formed in extended precision, since their rounding would show in the last digits.
     """
     count = degree + 1
     angles = np.pi * (np.arange(count, dtype=np.longdouble) + 0.5) / count
@@ -52,7 +50,7 @@ def _arctangent_over_x(square: np.ndarray) -> np.ndarray:
 
 
 def arctangent(x: Number) -> Number:
-    """Returns the arctangent of x in 0..1; beyond tan(pi/8) by the angle to pi/4, so that the fit is short."""
+    """Returns the arctangent of x in 0..1; beyond tan(pi/8) by the angle to pi/4, for a short fit."""
     far = x > _EIGHTH
     near = jnp.where(far, (x - 1) / (x + 1), x)
     angle = near * _fitted(_arctangent_over_x, 12, 0.0, _EIGHTH**2, near * near)

@@ -1,4 +1,4 @@
-"""Elementary functions for which ONNX has no operator, or ONNX Runtime no kernel in double precision, in plain JAX code.
+"""Elementary functions that ONNX lacks, or ONNX Runtime in double precision, in plain JAX code.
 
 Each is accurate to a few units in the last place, at zeros, at infinity and beyond the range too.
 """
@@ -115,7 +115,7 @@ def acos(x: Number) -> Number:
 
 
 def cbrt(x: Number, accuracy: None = None) -> Number:
-    """Returns the cube root of x: a power, with one step of Newton's method to take out the rounding of 1/3."""
+    """Returns the cube root of x: a power, and one step of Newton's method against the rounding of 1/3."""
     a = jnp.abs(x)
     root = a ** (1 / 3)
     better = root - (root - a / (root * root)) / 3

@@ -1,8 +1,8 @@
 """`gather` and `scatter`, in all their forms, on the flattened array.
 
-An element of the operand at indices (i, j, ...) lies in the flattened operand at the sum of each index times its step. JAX's
-`gather` takes windows: the place of an element is the place where its window starts, which the indices give at run time, plus
-where it stands in the window, which is known.
+An element of the operand at indices (i, j, ...) lies in the flattened operand at the sum of each index times
+its step. JAX's `gather` takes windows: the place of an element is the place where its window starts, which
+the indices give at run time, plus where it stands in the window, which is known.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class _Windows:
 
 
 def _places(context: Context, windows: _Windows, indices: Any) -> Any:
-    """Returns where in the flattened operand each element of each window lies, shape (batch axes, window's axes)."""
+    """Returns where in the flattened operand each element lies, shape (batch axes, window's axes)."""
     batch = type_of(indices).shape[:-1]
     step = steps(windows.operand)
     starts = clipped(context, indices, windows.limits)
@@ -190,7 +190,7 @@ def _filled(
 
 
 def _filling(context: Context, fill_value: Any) -> Any:
-    """Returns what JAX fills with: as asked, else NaN, the smallest signed or the largest unsigned integer, or true."""
+    """Returns what JAX fills with: as asked, else NaN, least signed or largest unsigned integer, true."""
     dtype = context.out.dtype
     if fill_value is not None:
         return context.constant(fill_value, dtype)
@@ -267,7 +267,7 @@ def _batch_first(context: Context, updates: Any, window_dims: Sequence[int]) -> 
 def _scatter_inside(
     context: Context, operand: Any, places: Any, updates: Any, inside: Any, reduction: str
 ) -> Any:
-    """Returns the scatter of the windows that lie inside; the others go to one more element, which is cut off again."""
+    """Returns the scatter of the windows inside; the others go to one more element, cut off at the end."""
     sizes, count = type_of(operand).shape, flat_size(type_of(operand).shape)
     batch = type_of(inside).shape
     marks = context.reshape(inside, [*batch, *[1] * (len(type_of(places).shape) - len(batch))])

@@ -1,7 +1,7 @@
 """Indexing with indices that only a run gives.
 
-ONNX Runtime raises where an index is out of range; JAX clips the index, drops the update or fills the element. So every index
-is clipped here, and what JAX drops or fills is masked.
+ONNX Runtime raises where an index is out of range; JAX clips the index, drops the update or fills the
+element. So every index is clipped here, and what JAX drops or fills is masked.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def _dynamic_slice(context: Context, value: Any, *starts: Any, slice_sizes: Sequ
 
 
 def _element(context: Context, value: Any, start: Any, axis: int) -> Any:
-    """Returns the one slice at `start` with its axis put back, which a `squeeze` that follows takes away again."""
+    """Returns the one slice at `start`, its axis put back; a `squeeze` that follows takes it away again."""
     sizes = type_of(value).shape
     index = clipped(context, _as_index(context, start), sizes[axis] - 1)
     found = context.op("Gather", value, index, shape=[*sizes[:axis], *sizes[axis + 1 :]], axis=axis)

@@ -22,7 +22,7 @@ def _dot_general(
     preferred_element_type: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """Returns the product as one matrix product: batch axes first, contracted axes merged, free axes merged."""
+    """Returns one matrix product: batch axes first, contracted axes merged, free axes merged."""
     dtype = context.out.dtype
     left, right = context.cast(left, dtype), context.cast(right, dtype)
     (left_summed, right_summed), (left_batch, right_batch) = dimension_numbers
@@ -41,7 +41,7 @@ def _rest(value: Any, summed: Axes, batch: Axes) -> list[int]:
 
 
 def _merged(context: Context, value: Any, batch: Axes, first: Axes, second: Axes) -> Any:
-    """Returns `value` with its axes in three groups, batch axes as they are, each of the others merged into one axis."""
+    """Returns `value` with its axes in three groups: batch axes as they are, the others merged into one."""
     value = context.transpose(value, [*batch, *first, *second])
     sizes = type_of(value).shape
     count, middle = len(batch), len(batch) + len(first)
@@ -64,9 +64,8 @@ def _as_vectors(
 
 
 def _product(context: Context, rows: Any, columns: Any) -> Any:
-    left, right = type_of(rows).shape, type_of(columns).shape
-    head = left[:-1] if len(left) > 1 else ()
-    tail = right[-1:] if len(right) > 1 else ()
+    left, right = list(type_of(rows).shape), list(type_of(columns).shape)
+    shape = [*left[:-1], *(right[-1:] if len(right) > 1 else [])]
     if left[-1] == 0:
-        return context.full(context.like(rows, 0), (*head, *tail))
-    return context.op("MatMul", rows, columns, shape=(*head, *tail))
+        return context.full(context.like(rows, 0), shape)
+    return context.op("MatMul", rows, columns, shape=shape)

@@ -120,7 +120,7 @@ rule_for("reduce_and")(partial(_any_or_all, "ReduceMin"))
 
 
 def _place(op_type: str, context: Context, value: Any, axes: Sequence[int], index_dtype: Any) -> Any:
-    """Returns where the extreme first stands; where there are NaN, where the first of them stands, as in JAX."""
+    """Returns where the extreme first stands; a NaN counts as more extreme than any number, as in JAX."""
     (axis,) = axes
     dtype = type_of(value).dtype
     if dtype == np.bool_:

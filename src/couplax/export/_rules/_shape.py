@@ -18,7 +18,7 @@ def _broadcast_in_dim(
     broadcast_dimensions: Sequence[int],
     sharding: None = None,
 ) -> Any:
-    """Returns `value` with its axes put where they belong; what is left to broadcast, broadcasts by itself."""
+    """Returns `value` with its axes where they belong; what is left to broadcast, broadcasts by itself."""
     sizes = type_of(value).shape
     axes = broadcast_dimensions[len(broadcast_dimensions) - len(sizes) :]
     placed = [1] * len(shape)
@@ -163,7 +163,7 @@ def _padded(context: Context, value: Any, filling: Any, low: Sequence[int], high
 
 
 def _dilate(context: Context, value: Any, filling: Any, axis: int, interior: int) -> Any:
-    """Returns `value` with `interior` fillings between its elements along `axis`: a new axis is padded and merged."""
+    """Returns `value` with fillings between its elements along `axis`: a new axis is padded and merged."""
     sizes = type_of(value).shape
     if sizes[axis] < 2:
         return value
@@ -186,9 +186,4 @@ def _iota(context: Context, dtype: Any, shape: Sequence[int], dimension: int, sh
 
 @rule_for("empty", broadcasts=True)
 def _empty(context: Context, shape: Sequence[int], dtype: Any, out_sharding: None = None) -> Any:
-    return context.constant(0, dtype)
-
-
-@rule_for("empty2", broadcasts=True)
-def _empty2(context: Context, dtype: Any, memory_space: Any) -> Any:
     return context.constant(0, dtype)

@@ -29,7 +29,7 @@ def _sort(context: Context, *values: Any, dimension: int, is_stable: bool, num_k
 def _ordered(
     context: Context, key: Any, axis: int, count: int | None = None, largest: int = 0
 ) -> tuple[Any, Any]:
-    """Returns the first `count` of `key` in order along `axis`, and where they stood; NaN stand last, equals as they came."""
+    """Returns the first `count` of `key` in order, and where they stood; NaN come last, equals in order."""
     dtype = type_of(key).dtype
     shape = list(type_of(key).shape)
     shape[axis] = shape[axis] if count is None else count
