@@ -124,9 +124,9 @@ def test_a_function_whose_arguments_have_no_names_is_refused(case: str) -> None:
         component(fn, "y")
 
 
-@pytest.mark.parametrize("wrong", [3, "", None])
+@pytest.mark.parametrize("wrong", [3, "", None, "y_1, y_2", "y 1", output("y_1,y_2")])
 def test_an_output_that_is_no_name_is_refused(wrong: Any) -> None:
-    with pytest.raises(ModelError, match=r"`lift` .* among its outputs. Wanted: a name"):
+    with pytest.raises(ModelError, match=r"`lift` .* among its outputs. Wanted: one name each"):
         component(lift, "y", wrong)
 
 

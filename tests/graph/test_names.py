@@ -33,6 +33,12 @@ def test_a_missing_input_is_said_with_its_reader_and_what_may_have_been_meant() 
     ]
 
 
+def test_an_input_whose_name_is_no_identifier_is_passed_in_a_dict() -> None:
+    graph = Graph((component(lambda a: a, "y", rename={"a": "wing.span"}),))
+    (sentence,) = missing_inputs(graph, [])
+    assert "Pass **{'wing.span': ...} or give" in sentence
+
+
 def test_a_default_is_not_missing() -> None:
     assert missing_inputs(Graph((component(d1, "y"),)), ["x_1", "z_1"]) == []
 

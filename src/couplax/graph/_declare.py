@@ -13,6 +13,10 @@ from ._variables import REQUIRED, Input, Output
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
+# What to do, at the end of a message.
+_HOW = 'Write `@component("y")` above the function, or `component(fn, "y")`.'
+_WRAP = "Wrap it in a function with named parameters: `lambda x: fn(x)`."
+
 
 def output(
     name: str,
@@ -89,23 +93,25 @@ def _declare(fn: Any, written: Sequence[Any], rename: Mapping[str, str], name: s
     )
 
 
-_HOW = 'Write `@component("y")` above the function, or `component(fn, "y")`.'
-
-
 def _outputs(fn: Callable[..., Any], written: Sequence[Any]) -> tuple[Output, ...]:
     """Returns `written`, names and outputs, all as outputs."""
     if not written:
         raise ModelError([f"component {_of(fn)} says nothing of what it writes. {_HOW}"])
-    wrong = [given for given in written if not isinstance(given, str | Output) or given == ""]
+    wrong = [given for given in written if not _is_name(given.name if isinstance(given, Output) else given)]
     if wrong:
         raise ModelError(
             [
                 f"component {_of(fn)} has {_say(given)} among its outputs."
-                ' Wanted: a name such as "y", or `couplax.output("y")`.'
+                ' Wanted: one name each, such as "y", or `couplax.output("y")`.'
                 for given in wrong
             ]
         )
     return tuple(given if isinstance(given, Output) else Output(name=given) for given in written)
+
+
+def _is_name(given: object) -> bool:
+    """Returns whether `given` can name a variable: one word, for `"y_1, y_2"` was meant to be two names."""
+    return isinstance(given, str) and given.split() == [given] and "," not in given
 
 
 def _parameters(fn: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
@@ -125,9 +131,6 @@ def _parameters(fn: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     if nameless:
         raise ModelError([f"component {_of(fn)} takes {quoted(nameless)}, which has no names. {_WRAP}"])
     return parameters
-
-
-_WRAP = "Wrap it in a function with named parameters: `lambda x: fn(x)`."
 
 
 def _check_rename(fn: Callable[..., Any], rename: Mapping[str, str], known: Sequence[str]) -> None:

@@ -25,10 +25,15 @@ def missing_inputs(graph: Graph, given: Collection[str]) -> list[str]:
     strangers = [name for name in given if name not in graph.inputs]
     return [
         f"input `{name}`, read by {_readers(graph, name)}, is given by nothing.{_close(name, strangers)}"
-        f" Pass {name}=... or give the parameter a default."
+        f" Pass {_keyword(name)} or give the parameter a default."
         for name in graph.inputs
         if name not in graph.defaults and name not in given
     ]
+
+
+def _keyword(name: str) -> str:
+    """Returns how an argument of this name is passed."""
+    return f"{name}=..." if name.isidentifier() else f"**{{{name!r}: ...}}"
 
 
 def shortened(names: Collection[str]) -> str:

@@ -22,7 +22,7 @@ class Shape(enum.Enum):
     PARALLELOGRAM = "parallelogram"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
     """A box in a cell of the grid; row 0 is for what comes from outside, column 0 for what goes outside.
 
@@ -76,17 +76,22 @@ def _station(position: int, station: Station, own: Flow | None) -> Box:
     head = Line((Piece(f"{station.number}: "), *named(station.name)))
     if isinstance(station.runs, Closure):
         lines, tooltip = (head, *_solver_lines(station.runs)), _solver_tooltip(station.runs)
-        return Box(cell, cell, lines, Shape.ROUNDED, None, tooltip)
+        return Box(row=cell, column=cell, lines=lines, shape=Shape.ROUNDED, kind=None, tooltip=tooltip)
     lines = (head, *_small("reads its own ", own.names)) if own else (head,)
-    return Box(cell, cell, lines, Shape.RECTANGLE, None, _component_tooltip(station.runs))
+    tooltip = _component_tooltip(station.runs)
+    return Box(row=cell, column=cell, lines=lines, shape=Shape.RECTANGLE, kind=None, tooltip=tooltip)
 
 
 def _flow(drawn: Diagram, flow: Flow) -> Box:
     """Returns the box of what flows from one station to another."""
-    row = 0 if flow.source is None else flow.source + 1
-    column = 0 if flow.target is None else flow.target + 1
-    lines = wrapped(flow.names, _SUPERSCRIPTS.get(flow.kind, ""))
-    return Box(row, column, lines, Shape.PARALLELOGRAM, flow.kind, _flow_tooltip(drawn, flow))
+    return Box(
+        row=0 if flow.source is None else flow.source + 1,
+        column=0 if flow.target is None else flow.target + 1,
+        lines=wrapped(flow.names, _SUPERSCRIPTS.get(flow.kind, "")),
+        shape=Shape.PARALLELOGRAM,
+        kind=flow.kind,
+        tooltip=_flow_tooltip(drawn, flow),
+    )
 
 
 # A guess starts a solve, and a target is what the solver asks for.

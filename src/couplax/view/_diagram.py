@@ -30,7 +30,7 @@ class Kind(enum.Enum):
         return self in (Kind.GUESS, Kind.TARGET, Kind.VALUE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Station:
     """A component or a solver, at its place on the diagonal.
 
@@ -60,7 +60,7 @@ class Station:
         return self.runs if isinstance(self.runs, Closure) else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """Variables that pass from one station to another.
 
@@ -75,7 +75,7 @@ class Flow:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagram:
     """Stations with what flows between them.
 
@@ -95,7 +95,11 @@ def diagram(graph: Graph, closures: Sequence[Closure]) -> Diagram:
         ModelError: a closure closes no cycle of the graph.
     """
     stations = tuple(_stations(graph, _by_cycle(graph, closures)))
-    return Diagram(stations, tuple(_flows(stations, frozenset(graph.inputs))), tuple(_process(stations)))
+    return Diagram(
+        stations=stations,
+        flows=tuple(_flows(stations, frozenset(graph.inputs))),
+        process=tuple(_process(stations)),
+    )
 
 
 def _by_cycle(graph: Graph, closures: Sequence[Closure]) -> dict[Cycle, Closure]:
@@ -119,10 +123,10 @@ def _stations(graph: Graph, closures: Mapping[Cycle, Closure]) -> Iterator[Stati
         components = _components(step, closure)
         if closure:
             after = number + len(components) + 1
-            yield Station(closure, None, f"{number}, {after}→{number + 1}")
+            yield Station(runs=closure, driven_by=None, number=f"{number}, {after}→{number + 1}")
             number += 1
         for component in components:
-            yield Station(component, closure, str(number))
+            yield Station(runs=component, driven_by=closure, number=str(number))
             number += 1
         # The solver's second number.
         number += closure is not None
@@ -139,7 +143,7 @@ def _flows(stations: Sequence[Station], inputs: frozenset[str]) -> Iterator[Flow
     """Yields what flows into, between and out of `stations`."""
     for position, station in enumerate(stations):
         if station.drives:
-            yield Flow(None, position, Kind.GUESS, station.drives.cut)
+            yield Flow(source=None, target=position, kind=Kind.GUESS, names=station.drives.cut)
         for source, other in enumerate(stations):
             yield from _flow(source, other, position, station)
         if station.component:
@@ -150,8 +154,9 @@ def _outer_flows(position: int, component: Component, inputs: frozenset[str]) ->
     """Yields what `component` reads from outside, and all that it writes."""
     free = tuple(name for name in _read(component) if name in inputs)
     if free:
-        yield Flow(None, position, Kind.INPUT, free)
-    yield Flow(position, None, Kind.OUTPUT, tuple(output.name for output in component.outputs))
+        yield Flow(source=None, target=position, kind=Kind.INPUT, names=free)
+    written = tuple(output.name for output in component.outputs)
+    yield Flow(source=position, target=None, kind=Kind.OUTPUT, names=written)
 
 
 def _flow(source: int, giver: Station, target: int, taker: Station) -> Iterator[Flow]:
@@ -166,7 +171,7 @@ def _flow(source: int, giver: Station, target: int, taker: Station) -> Iterator[
     else:
         return
     if names:
-        yield Flow(source, target, kind, names)
+        yield Flow(source=source, target=target, kind=kind, names=names)
 
 
 def _uncut(giver: Station, taker: Station, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ _LEAST_WIDTH, _LEAST_HEIGHT = 74.0, 42.0
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
     """A box at its place: `x` and `y` are those of its centre."""
 
@@ -25,7 +25,7 @@ class Placed:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """What is drawn, and where.
 
@@ -47,23 +47,24 @@ def layout(drawn: Diagram, boxes: Sequence[Box]) -> Layout:
     heights = {row: max(box.height, _LEAST_HEIGHT) for row, box in _tallest(boxes)}
     across, down = _centres(widths, _GAP_X), _centres(heights, _GAP_Y)
     placed = tuple(
-        Placed(box, across[box.column], down[box.row], *_size(box, widths[box.column])) for box in boxes
+        _place(box, x=across[box.column], y=down[box.row], column_width=widths[box.column]) for box in boxes
     )
     stations = placed[: len(drawn.stations)]
     return Layout(
-        placed,
-        tuple(_data_lines(placed)),
-        tuple(_process_line(stations[source], stations[target]) for source, target in drawn.process),
-        sum(widths.values()) + _GAP_X * (len(widths) - 1) + 2 * MARGIN,
-        sum(heights.values()) + _GAP_Y * (len(heights) - 1) + 2 * MARGIN,
+        placed=placed,
+        data=tuple(_data_lines(placed)),
+        process=tuple(_process_line(stations[source], stations[target]) for source, target in drawn.process),
+        width=sum(widths.values()) + _GAP_X * (len(widths) - 1) + 2 * MARGIN,
+        height=sum(heights.values()) + _GAP_Y * (len(heights) - 1) + 2 * MARGIN,
     )
 
 
-def _size(box: Box, column: float) -> tuple[float, float]:
-    """Returns a box's width and height: a station widens with its column, data follows its text."""
+def _place(box: Box, *, x: float, y: float, column_width: float) -> Placed:
+    """Returns a box at its place: a station widens with its column, data is as large as its text."""
     if box.kind is None:
-        return max(box.width, min(column, 1.6 * box.width)), max(box.height, _LEAST_HEIGHT)
-    return max(box.width, _LEAST_WIDTH), box.height
+        width = max(box.width, min(column_width, 1.6 * box.width))
+        return Placed(box=box, x=x, y=y, width=width, height=max(box.height, _LEAST_HEIGHT))
+    return Placed(box=box, x=x, y=y, width=max(box.width, _LEAST_WIDTH), height=box.height)
 
 
 def _widest(boxes: Iterable[Box]) -> Iterator[tuple[int, Box]]:

@@ -1,7 +1,7 @@
 """The legend of an XDSM: a sample of each thing that the drawing uses, and what it means."""
 
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +10,7 @@ from ._svg import COMPONENT, CUT, DATA_LINE, INK, PLAIN, SOLVER, Paint, arrow, d
 from ._svg import lines as write_lines
 from ._text import SMALL, Line, Piece, Shift, plain
 
-_SAMPLE, _HEIGHT, _GAP, _SPACE = 30.0, 15.0, 8.0, 20.0
+_SAMPLE, _HEIGHT, _GAP, _SPACE = 30.0, 15.0, 8.0, 14.0
 _ROW = 24.0
 _ABOVE = 14.0
 
@@ -30,13 +30,8 @@ class Entry:
         return _SAMPLE + _GAP + self.meaning.width + _SPACE
 
 
-def entries(boxes: Sequence[Box], *, process: bool) -> list[Entry]:
-    """Returns the entries for what `boxes` use; `process` says whether the order of the steps is drawn."""
-    return list(_entries(boxes, process=process))
-
-
-def _entries(boxes: Sequence[Box], *, process: bool) -> Iterator[Entry]:
-    """Yields the entries for what is used."""
+def entries(boxes: Sequence[Box], *, process: bool) -> Iterator[Entry]:
+    """Yields the entries for what `boxes` use; `process` says whether the order of the steps is drawn."""
     kinds = {box.kind for box in boxes if box.kind}
     yield Entry(_sample(Shape.RECTANGLE, COMPONENT), plain("component", SMALL))
     if any(box.shape is Shape.ROUNDED for box in boxes):
@@ -62,7 +57,7 @@ _CUT_MEANING = Line(
 )
 
 
-def arranged(found: Sequence[Entry], width: float) -> list[list[Entry]]:
+def arranged(found: Iterable[Entry], width: float) -> list[list[Entry]]:
     """Returns the entries in rows no wider than `width`."""
     rows: list[list[Entry]] = [[]]
     for entry in found:
