@@ -93,16 +93,16 @@ def _same_sides(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> V
 
 def _product(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> Value | None:
     left, right = inputs
-    return left if _is_all(right, 1) else right if _is_all(left, 1) else None
+    return left if _is_one(right) else right if _is_one(left) else None
 
 
 def _quotient(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> Value | None:
-    return inputs[0] if _is_all(inputs[1], 1) else None
+    return inputs[0] if _is_one(inputs[1]) else None
 
 
 def _difference(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> Value | None:
     # x - 0 is x to the last bit; x - (-0) is not where x is -0, and neither is x + 0.
-    return inputs[0] if _is_all(inputs[1], 0) and not np.signbit(np.asarray(inputs[1])).any() else None
+    return inputs[0] if _is_all(inputs[1], 0) and not any(np.asarray(inputs[1]).tobytes()) else None
 
 
 def _sum(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> Value | None:
@@ -115,6 +115,11 @@ def _sum(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> Value | 
 
 def _first_power(eqn: jec.JaxprEqn, inputs: Sequence[Value], origin: Origin) -> Value | None:
     return inputs[0] if eqn.params["y"] == 1 else None
+
+
+def _is_one(value: Value) -> bool:
+    # A complex product with 1 + 0i multiplies by the 0 too, which makes an infinity NaN.
+    return _is_all(value, 1) and not jnp.iscomplexobj(value)
 
 
 def _is_all(value: Value, number: int) -> bool:
