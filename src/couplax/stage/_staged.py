@@ -26,9 +26,9 @@ class Stage:
     equations: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class Staged:
-    """A staged program; called like the function that it was made from.
+    """A staged program; called like the function that it was made from, and a function for `jax.jit` too.
 
     Attributes:
         jaxpr: the program, from flat inputs to flat outputs.
