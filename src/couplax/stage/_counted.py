@@ -45,24 +45,30 @@ class CountedLoop:
     reverse: bool = False
 
     @property
+    def unknown_inputs(self) -> list[bool]:
+        """Per input of the body whether it is unknown."""
+        return [*[True] * len(self.constants), *self.unknown_carries, *self.unknown_stacks]
+
+    @property
     def times(self) -> Times:
         """Per variable of the body whether it is unknown."""
-        flags = [*[True] * len(self.constants), *self.unknown_carries, *self.unknown_stacks]
-        return binding_times(self.closed.jaxpr, flags)
+        return binding_times(self.closed.jaxpr, self.unknown_inputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """A loop body split by binding time.
+    """A loop body split into what is run now and what is left.
 
     Attributes:
+        times: per variable whether it is unknown; `left`: whether the part that is left computes it.
         carries, stacked: the body's outputs as variables or literals.
-        equations: those of the unknown part.
-        boundary: the known variables that the unknown part reads.
+        equations: those of the part that is left.
+        boundary: the known variables that it reads from the part that is run now.
     """
 
     loop: CountedLoop
     times: Times
+    left: Times
     carries: Sequence[Any]
     stacked: Sequence[Any]
     equations: Sequence[jec.JaxprEqn]
@@ -71,28 +77,41 @@ class Split:
     @property
     def row(self) -> list[Any]:
         """What a trip's known part gives: the boundary, then the known stacked outputs."""
-        return [*self.boundary, *(atom for atom in self.stacked if not unknown_atom(atom, self.times))]
+        return [*self.boundary, *(atom for atom in self.stacked if not unknown_atom(atom, self.left))]
 
     @property
-    def unknown_results(self) -> list[Any]:
-        """The unknown carries, then the unknown stacked outputs."""
+    def left_results(self) -> list[Any]:
+        """The unknown carries, then the stacked outputs that are left."""
         carries = [a for a, flag in zip(self.carries, self.loop.unknown_carries, strict=True) if flag]
-        return [*carries, *(atom for atom in self.stacked if unknown_atom(atom, self.times))]
+        return [*carries, *(atom for atom in self.stacked if unknown_atom(atom, self.left))]
 
 
 def split(loop: CountedLoop) -> Split:
-    """Returns `loop`'s body split into what is known before the program runs and what is not."""
+    """Returns `loop`'s body split into what is known before the program runs and what is left.
+
+    Left is what is unknown, and what depends on nothing at all and yet was not folded: it is too large to be
+    kept as numbers.
+    """
     times, jaxpr = loop.times, loop.closed.jaxpr
+    moving = binding_times(jaxpr, [not flag for flag in loop.unknown_inputs])
+    still = {var for var, flag in moving.items() if not flag}.difference(jaxpr.constvars)
+    left = {var: flag or var in still for var, flag in times.items()}
     carries = [jaxpr.outvars[k] for k in loop.carries]
     stacked = [jaxpr.outvars[k] for k in loop.stacked]
-    equations = [eqn for eqn in jaxpr.eqns if eqn.effects or any(times[var] for var in eqn.outvars)]
+    equations = [eqn for eqn in jaxpr.eqns if eqn.effects or any(left[var] for var in eqn.outvars)]
     unknown = [atom for atom, flag in zip(carries, loop.unknown_carries, strict=True) if flag]
     read = dict.fromkeys(
         [*(atom for eqn in equations for atom in eqn.invars if _is_var(atom)), *filter(_is_var, unknown)]
     )
-    boundary = [var for var in read if not times[var] and var not in jaxpr.constvars]
+    boundary = [var for var in read if not left[var] and var not in jaxpr.constvars]
     return Split(
-        loop=loop, times=times, carries=carries, stacked=stacked, equations=equations, boundary=boundary
+        loop=loop,
+        times=times,
+        left=left,
+        carries=carries,
+        stacked=stacked,
+        equations=equations,
+        boundary=boundary,
     )
 
 
@@ -196,7 +215,7 @@ def _trip(
         inputs,
         context.handle,
         equations=parts.equations,
-        results=parts.unknown_results,
+        results=parts.left_results,
         seeds=dict(zip(parts.boundary, row, strict=True)),
     )
     count = sum(loop.unknown_carries)

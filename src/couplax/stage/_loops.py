@@ -173,11 +173,12 @@ def _counted_scan(
     ran = _run_scan(context, parts, length)
     if ran is None:
         parts = split(_all_unknown(loop))
-        ran = (), [[] for _ in range(length)]
+        blank = [UNKNOWN] * len(parts.loop.unknown_inputs)
+        ran = (), [interpret(parts.loop.closed, blank, equations=(), results=parts.row)] * length
     known, rows = ran
     unknown, outputs = write_out(context, parts, rows)
     carries = interleave(parts.loop.unknown_carries, unknown, known)
-    flags = [unknown_atom(atom, parts.times) for atom in parts.stacked]
+    flags = [unknown_atom(atom, parts.left) for atom in parts.stacked]
     return carries, interleave(flags, outputs, _known_stacked(parts, rows))
 
 
