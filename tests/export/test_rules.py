@@ -105,6 +105,11 @@ def indexed(*indices: Any, shape: tuple[int, ...] = (4, 5)) -> Callable[[Any], t
     return lambda dtype: (*matrix(*shape)(dtype), *(np.asarray(index, np.int32) for index in indices))
 
 
+def _reflectors(a: Any) -> tuple[Any, Any]:
+    h, taus = jnp.linalg.qr(a, mode="raw")
+    return h.mT, taus
+
+
 def unary(name: str, fn: Callable[..., Any], units: float = 0, **more: Any) -> Case:
     return Case(name=name, fn=fn, args=one, units=units, **more)
 
@@ -327,6 +332,43 @@ LINEAR = [
         fn=lambda k: lax.linalg.lu_pivots_to_permutation(k, 5),
         args=lambda dtype: (np.array([3, 1, 4], dtype),),
         dtypes=(np.int32,),
+    ),
+    Case(name="qr", fn=jnp.linalg.qr, args=matrices((5, 3)), units=256),
+    Case(name="qr of 12", fn=jnp.linalg.qr, args=matrices((12, 12)), units=2e3),
+    Case(name="qr of wide matrices", fn=jnp.linalg.qr, args=matrices((2, 3, 5)), units=256),
+    Case(
+        name="complete qr", fn=lambda x: jnp.linalg.qr(x, mode="complete"), args=matrices((4, 2)), units=256
+    ),
+    Case(
+        name="householder product",
+        fn=lambda x: lax.linalg.householder_product(*_reflectors(x)),
+        args=matrices((4, 3)),
+        units=256,
+    ),
+    Case(name="raw qr", fn=lambda x: jnp.linalg.qr(x, mode="raw"), args=matrices((4, 3)), units=256),
+    Case(
+        name="reflections, left=True transposed=True",
+        fn=lambda a, c: lax.linalg.ormqr(*_reflectors(a), c, left=True, transpose=True),
+        args=matrices((4, 3), (4, 4)),
+        units=256,
+    ),
+    Case(
+        name="reflections, left=True transposed=False",
+        fn=lambda a, c: lax.linalg.ormqr(*_reflectors(a), c, left=True, transpose=False),
+        args=matrices((4, 3), (4, 4)),
+        units=256,
+    ),
+    Case(
+        name="reflections, left=False transposed=True",
+        fn=lambda a, c: lax.linalg.ormqr(*_reflectors(a), c, left=False, transpose=True),
+        args=matrices((4, 3), (4, 4)),
+        units=256,
+    ),
+    Case(
+        name="reflections, left=False transposed=False",
+        fn=lambda a, c: lax.linalg.ormqr(*_reflectors(a), c, left=False, transpose=False),
+        args=matrices((4, 3), (4, 4)),
+        units=256,
     ),
     Case(
         name="cholesky",

@@ -58,8 +58,8 @@ def _counted(which: str, chosen: str | Sequence[str], places: Sequence[str]) -> 
     names = [chosen] if isinstance(chosen, str) else list(chosen)
     if len(names) != len(places):
         raise ExportError(
-            f"{which}= names {len(names)} ({quoted(names)}), and the function has {len(places)} {which}. Name "
-            "each array of a structured value."
+            f"{which}= names {len(names)} ({quoted(names)}), and the function has {len(places)} {which}. "
+            "Name each array of a structured value."
         )
     return names
 

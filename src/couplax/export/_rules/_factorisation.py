@@ -15,7 +15,7 @@ _LARGEST_WRITTEN_OUT = 8
 """Up to this many rows the steps are written one after the other; the file grows with each."""
 
 
-def _steps(count: int, step: Callable[[Any, Any], Any], state: Any, *, size: int) -> Any:
+def repeated(count: int, step: Callable[[Any, Any], Any], state: Any, *, size: int) -> Any:
     """Returns the state after `step(k, state)` for each k below `count`."""
     if size > _LARGEST_WRITTEN_OUT:
         return lax.fori_loop(0, count, step, state)
@@ -24,7 +24,7 @@ def _steps(count: int, step: Callable[[Any, Any], Any], state: Any, *, size: int
     return state
 
 
-def _batched(fn: Callable[..., Any], axes: int) -> Callable[..., Any]:
+def batched(fn: Callable[..., Any], axes: int) -> Callable[..., Any]:
     """Returns `fn`, which takes arrays with one or two `axes`, for arrays with batch axes before those."""
 
     def over_batch(*arrays: Array, **params: Any) -> Any:
@@ -43,13 +43,13 @@ def _lu(a: Array) -> tuple[Array, Array, Array]:
     rows, columns = a.shape
     count = min(rows, columns)
     start = (a, jnp.zeros(count, jnp.int32), jnp.arange(rows, dtype=jnp.int32))
-    return _steps(count, _eliminate, start, size=rows)
+    return repeated(count, _eliminate, start, size=rows)
 
 
 def _eliminate(k: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     a, pivots, permutation = state
     row, column = jnp.arange(a.shape[0], dtype=jnp.int32), jnp.arange(a.shape[1], dtype=jnp.int32)
-    magnitude = jnp.where(row >= k, jnp.abs(_column(a, k)), -1)
+    magnitude = jnp.where(row >= k, jnp.abs(column_of(a, k)), -1)
     pivot = jnp.argmax(magnitude).astype(jnp.int32)
     swapped = _swapped(row, k, pivot)
     a, permutation = _rows(a, swapped), _rows(permutation, swapped)
@@ -57,13 +57,14 @@ def _eliminate(k: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array,
     top = lax.dynamic_index_in_dim(a, k, 0)
     head = lax.dynamic_index_in_dim(top, k, 1, keepdims=False)
     # A zero pivot heads a column of zeros, which stay.
-    factors = jnp.where(row > k, _column(a, k) / jnp.where(head == 0, 1, head), 0)
+    factors = jnp.where(row > k, column_of(a, k) / jnp.where(head == 0, 1, head), 0)
     reduced = a - factors[:, None] * jnp.where(column > k, top, 0)
     below = (row > k)[:, None] & (column == k)[None, :]
     return jnp.where(below, factors[:, None], reduced), pivots, permutation
 
 
-def _column(a: Array, k: Any) -> Array:
+def column_of(a: Array, k: Any) -> Array:
+    """Returns column k of `a`."""
     return lax.dynamic_index_in_dim(a, k, 1, keepdims=False)
 
 
@@ -83,7 +84,7 @@ def _lu_pivots_to_permutation(pivots: Array, permutation_size: int) -> Array:
     def swap(k: Any, permutation: Array) -> Array:
         return _rows(permutation, _swapped(index, k, lax.dynamic_index_in_dim(pivots, k, 0, keepdims=False)))
 
-    return _steps(pivots.size, swap, index, size=permutation_size)
+    return repeated(pivots.size, swap, index, size=permutation_size)
 
 
 def _triangular_solve(
@@ -114,7 +115,7 @@ def _substitute(a: Array, b: Array, lower: bool, unit_diagonal: bool) -> Array:
         column = lax.dynamic_index_in_dim(scaled, place, 1)
         return rest - column * lax.dynamic_index_in_dim(rest, place, 0)
 
-    return _steps(size - 1, step, b, size=size) / diagonal[:, None]
+    return repeated(size - 1, step, b, size=size) / diagonal[:, None]
 
 
 def _cholesky(a: Array) -> Array:
@@ -124,17 +125,17 @@ def _cholesky(a: Array) -> Array:
 
     def step(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
         rest, factor = state
-        column = _column(rest, k)
+        column = column_of(rest, k)
         head = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
         column = jnp.where(row >= k, column / jnp.sqrt(head), 0)
         factor = jnp.where((row == k)[None, :], column[:, None], factor)
         return rest - column[:, None] * column[None, :], factor
 
-    factor = _steps(size, step, (a, jnp.zeros_like(a)), size=size)[1]
+    factor = repeated(size, step, (a, jnp.zeros_like(a)), size=size)[1]
     return jnp.where(jnp.isfinite(factor).all(), factor, jnp.nan)
 
 
-compose_for("lu", _batched(_lu, 2))
-compose_for("lu_pivots_to_permutation", _batched(_lu_pivots_to_permutation, 1))
-compose_for("triangular_solve", _batched(_triangular_solve, 2))
-compose_for("cholesky", _batched(_cholesky, 2))
+compose_for("lu", batched(_lu, 2))
+compose_for("lu_pivots_to_permutation", batched(_lu_pivots_to_permutation, 1))
+compose_for("triangular_solve", batched(_triangular_solve, 2))
+compose_for("cholesky", batched(_cholesky, 2))
