@@ -121,7 +121,19 @@ def binary(name: str, fn: Callable[..., Any], units: float = 0, **more: Any) -> 
 ALL = (*FLOATS, *INTEGERS)
 LOGIC = (np.bool_, *INTEGERS)
 
+
+def in_total_order(name: str) -> Callable[..., Any]:
+    """Returns a comparison that has no public function."""
+    return getattr(jec.primitives, f"{name}_p").bind
+
+
 ELEMENTWISE = [
+    binary("eq in total order", in_total_order("eq_to"), dtypes=(*FLOATS, np.int32)),
+    binary("lt in total order", in_total_order("lt_to"), dtypes=(*FLOATS, np.int32)),
+    binary("le in total order", in_total_order("le_to"), dtypes=(*FLOATS, np.int32)),
+    unary("to half precision and back", lambda x: lax.reduce_precision(x, 5, 10)),
+    unary("to single precision and back", lambda x: lax.reduce_precision(x, 8, 23)),
+    unary("to brain floats and back", lambda x: lax.reduce_precision(x, 8, 7), dtypes=(np.float32,)),
     unary("abs", jnp.abs, dtypes=(*FLOATS, *SIGNED)),
     unary("neg", lax.neg, dtypes=ALL),
     unary("sign", lax.sign, dtypes=ALL),
@@ -133,6 +145,7 @@ ELEMENTWISE = [
     # JAX forms exp2, sinh and cosh from exp of a rounded product: of 700 it loses the more digits.
     unary("exp2", lax.exp2, 2e3),
     unary("log", jnp.log, 4),
+    unary("log2", jnp.log2, 8),
     unary("sqrt", jnp.sqrt, 1),
     unary("rsqrt", lax.rsqrt, 4),
     unary("cbrt", lax.cbrt, 4),
@@ -530,7 +543,7 @@ def primitives(jaxpr: Any) -> set[str]:
 # Their own tests are in test_control.py.
 LOOPS_AND_BRANCHES = {"cond", "while", "scan"}
 # Primitives that JAX 0.10 does not have.
-NEW = {"unstack", "one_minus_square", "empty"}
+NEW = {"log2", "unstack", "one_minus_square", "empty"}
 
 
 def test_every_rule_has_a_case() -> None:

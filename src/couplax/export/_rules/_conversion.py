@@ -44,6 +44,23 @@ def _largest_below(floating: np.dtype, limit: int) -> Any:
     return nearest if int(nearest) <= limit else np.nextafter(nearest, floating.type(0))
 
 
+_NARROW = {(8, 23): np.dtype(np.float32), (5, 10): np.dtype(np.float16), (8, 7): np.dtype(jnp.bfloat16)}
+"""Floating dtypes by their bits of exponent and mantissa."""
+
+
+@rule_for("reduce_precision", broadcasts=True)
+def _reduce_precision(context: Context, value: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    own = jnp.finfo(type_of(value).dtype)
+    if exponent_bits >= own.nexp and mantissa_bits >= own.nmant:
+        return value
+    narrow = _NARROW.get((exponent_bits, mantissa_bits))
+    if narrow is None:
+        raise context.refuse(
+            f"there is no type of {exponent_bits} exponent and {mantissa_bits} mantissa bits"
+        )
+    return context.cast(context.cast(value, narrow), type_of(value).dtype)
+
+
 @rule_for("bitcast_convert_type", broadcasts=True)
 def _bitcast_convert_type(context: Context, value: Any, new_dtype: Any) -> Any:
     dtype = np.dtype(new_dtype)

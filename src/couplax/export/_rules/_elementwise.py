@@ -82,6 +82,11 @@ def _exp2(context: Context, value: Any, accuracy: None = None) -> Any:
     return context.op("Pow", context.like(value, 2), value)
 
 
+@rule_for("log2", broadcasts=True)
+def _log2(context: Context, value: Any, accuracy: None = None) -> Any:
+    return context.op("Div", context.op("Log", value), context.like(value, np.log(2.0)))
+
+
 @rule_for("pow", broadcasts=True)
 def _pow(context: Context, base: Any, exponent: Any) -> Any:
     if context.out.dtype.kind != "f":

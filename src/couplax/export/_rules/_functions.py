@@ -3,6 +3,8 @@
 Each is accurate to a few units in the last place, at zeros, at infinity and beyond the range too.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -134,6 +136,25 @@ def nextafter(x: Number, y: Number) -> Number:
     result = jnp.where(x == y, y, jnp.where(x == 0, from_zero, moved))
     return jnp.where(jnp.isnan(x) | jnp.isnan(y), jnp.nan, result)
 
+
+def total_order(x: Number) -> Number:
+    """Returns an integer per number, in the order -NaN, -inf, ..., -0., 0., ..., inf, NaN.
+
+    The bits of positive numbers are in order as they are; those of negative ones are in reverse.
+    """
+    integer = jnp.dtype(f"int{8 * x.dtype.itemsize}")
+    bits = lax.bitcast_convert_type(x, integer)
+    return jnp.where(bits < 0, bits ^ jnp.iinfo(integer).max, bits)
+
+
+def _in_total_order(compare: Callable[..., Number], x: Number, y: Number) -> Number:
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        x, y = total_order(x), total_order(y)
+    return compare(x, y)
+
+
+for _primitive, _compare in {"eq_to": jnp.equal, "lt_to": jnp.less, "le_to": jnp.less_equal}.items():
+    compose_for(_primitive, partial(_in_total_order, _compare))
 
 _FUNCTIONS = {"log1p": log1p, "expm1": expm1, "cbrt": cbrt}
 _ALSO_AN_OPERATOR = {
