@@ -96,8 +96,8 @@ def tidy_while(
 
 def tidy_scan(
     eqn: jec.JaxprEqn, inputs: Sequence[Value], used: Sequence[bool], simplify: Simplify
-) -> list[Any]:
-    """Returns the outputs of a `scan` that carries what it must; an unused one is None, or as it began."""
+) -> list[Value]:
+    """Returns the outputs of a `scan` that carries what it must; an unused one is `UNKNOWN`, or as it began."""
     constants, count = scan_counts(eqn.params)
     turn = simplify(eqn.params["jaxpr"])
     head, init, stacks = (
@@ -130,5 +130,5 @@ def tidy_scan(
     last, rest = dict(zip(places, ends, strict=True)), iter(outputs)
     return [
         *(last.get(k, value) for k, value in enumerate(init)),
-        *(next(rest) if flag else None for flag in stacked),
+        *(next(rest) if flag else UNKNOWN for flag in stacked),
     ]
