@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.extend.core as jec
 import jax.numpy as jnp
+import numpy as np
 
 from couplax.stage._binding_times import Times, binding_times, unknown_atom
 from couplax.stage._interpret import UNKNOWN, Value, count_equations, interpret
@@ -197,6 +198,14 @@ def write_out(
     return write(context, parts, rows)
 
 
+def table(column: Sequence[Value]) -> Value:
+    """Returns the known values of `column`, one per trip, as one array."""
+    if jax.dtypes.issubdtype(jax.typeof(column[0]).dtype, jax.dtypes.prng_key):
+        return jnp.stack(column)
+    # Not by JAX: a concatenation of 100,000 operands takes it minutes to compile.
+    return jnp.asarray(np.stack([np.asarray(value) for value in column]))
+
+
 def _trip(
     context: SpecialiseContext,
     parts: Split,
@@ -247,7 +256,7 @@ def _scanned(
     constant = [all(identical(column[0], value) for value in column[1:]) for column in columns]
     fixed = [column[0] for column in _picked(columns, constant, True)]
     with jax.ensure_compile_time_eval():
-        tables = [jnp.stack(column) for column in _picked(columns, constant, False)]
+        tables = [table(column) for column in _picked(columns, constant, False)]
 
     def turn(
         carries: list[Value], sliced: tuple[list[Value], list[Value]]

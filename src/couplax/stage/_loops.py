@@ -6,11 +6,10 @@ from typing import Any
 
 import jax
 import jax.extend.core as jec
-import jax.numpy as jnp
 
 from couplax._compat import scan_counts
 from couplax.stage._binding_times import binding_times, settle, unknown_atom, unknown_outputs
-from couplax.stage._counted import CountedLoop, Row, Split, interleave, run_known, split, write_out
+from couplax.stage._counted import CountedLoop, Row, Split, interleave, run_known, split, table, write_out
 from couplax.stage._interpret import UNKNOWN, Value, interpret, is_known
 from couplax.stage._known import Residual, SpecialiseContext, abstract, identical
 
@@ -204,4 +203,4 @@ def _known_stacked(parts: Split, rows: Sequence[Row]) -> list[Value]:
     ordered = rows[::-1] if parts.loop.reverse else rows
     columns = range(len(parts.boundary), len(parts.row))
     with jax.ensure_compile_time_eval():
-        return [jnp.stack([row[k] for row in ordered]) for k in columns]
+        return [table([row[k] for row in ordered]) for k in columns]
