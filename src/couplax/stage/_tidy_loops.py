@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.extend.core as jec
@@ -97,7 +96,7 @@ def tidy_while(
 def tidy_scan(
     eqn: jec.JaxprEqn, inputs: Sequence[Value], used: Sequence[bool], simplify: Simplify
 ) -> list[Value]:
-    """Returns the outputs of a `scan` that carries what it must; an unused one is `UNKNOWN`, or as it began."""
+    """Returns the outputs of a `scan` that carries what it must; an unused one is unknown, or as it began."""
     constants, count = scan_counts(eqn.params)
     turn = simplify(eqn.params["jaxpr"])
     head, init, stacks = (
