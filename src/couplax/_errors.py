@@ -18,7 +18,8 @@ Every message says the place, what came, what was wanted, and what to do.
 import difflib
 import inspect
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 
 
 class CouplaxError(Exception):
@@ -95,3 +96,24 @@ def place_of(fn: Callable[..., object]) -> str:
     if code is None:
         return getattr(fn, "__name__", type(fn).__name__)
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+
+
+_kept: list[Exception] = []
+
+
+def keep_error(error: Exception) -> None:
+    """Keeps the original of an exception on its way through compiled code, which keeps only its text."""
+    _kept[:] = [error]
+
+
+@contextmanager
+def original_errors() -> Generator[None]:
+    """Raises the original of an exception of foreign code, in place of what compiled code makes of it."""
+    _kept.clear()
+    try:
+        yield
+    except Exception as error:  # the boundary to compiled code: its type varies with JAX's route
+        if not _kept or _kept[0] is error:
+            raise
+        original = _kept.pop()
+        raise original from original.__cause__

@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import jax
 import optimistix as optx
 
-from couplax._errors import GuessError, ModelError, quoted
+from couplax._errors import GuessError, ModelError, original_errors, quoted
 from couplax.graph import Component, Cycle, Graph, check_cut, choose_cut, missing_inputs, unknown_names
 from couplax.solve import Closure, Function, Program, Results, check, evaluate, needed_steps, program
 from couplax.view import Drawing, xdsm
@@ -117,7 +118,9 @@ class Model:
         self._check_closed(self.cycles)
         self._check_inputs(inputs, self.inputs)
         given = {**self._graph.defaults, **inputs}
-        values, solves = evaluate(self._whole, given, self._guesses(self._whole, guess or {}))
+        guesses = self._guesses(self._whole, guess or {})
+        with original_errors():
+            values, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
         named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
         solves = {closure.name: solves[closure.name] for closure in self._whole.closures}
         return Results(check(named, solves) if throw else named, solves)

@@ -3,11 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-Arrays = Sequence[np.ndarray]
-Evaluate = Callable[[Arrays], Arrays]
+Array = np.ndarray[Any, Any]
+Arrays = Sequence[Array]
+Direction = Sequence[Array | None]
+"""Per input how it moves; None where it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,97 +19,215 @@ class Point:
 
     Attributes:
         inputs: all inputs of the code; `outputs`: what it returned there, as far as derivatives are wanted.
-        typical: per input and element, the magnitude below which a relative step stops shrinking.
+        typical: per input and element, the magnitude that a relative step is relative to.
         epsilon: per input, the relative spacing of the numbers that the code computes with.
+        lower, upper: per input and element, what the code's domain allows.
     """
 
     inputs: Arrays
     outputs: Arrays
     typical: Arrays
     epsilon: Sequence[float]
+    lower: Arrays
+    upper: Arrays
 
 
-class AbstractDifferences(ABC):
-    """A scheme that turns values of a code into the derivative along one direction.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A difference that waits for its probes.
 
-    Law: on a code that is linear along the direction, the derivative is exact but for rounding; a direction
-    that is zero costs no call; a direction and any multiple of it, negative too, are probed at the same
-    point.
+    Attributes:
+        probes: the inputs at which the code is to be evaluated.
+        combine: from the outputs there to the derivative of each output.
     """
 
+    probes: Sequence[Arrays]
+    combine: Callable[[Sequence[Arrays]], list[Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class AbstractDifferences(ABC):
+    """A scheme that turns values of a code into its derivative along one direction.
+
+    Law: on a code that is linear along the direction the derivative is exact but for rounding; a zero
+    direction costs no probe; a direction and any multiple of it, negative too, are probed at the same points.
+
+    Attributes:
+        step: the relative step; by default what balances truncation against rounding for a code as exact as
+            its numbers.
+        second: the relative step of second derivatives; None offers none.
+    """
+
+    step: float | None = None
+    second: float | None = None
+
+    def plan(self, point: Point, direction: Direction) -> Plan:
+        """Returns the probes that the derivative at `point` along `direction` takes, and how they make it."""
+        unit = _unit(point, direction)
+        if unit is None:
+            return Plan(probes=(), combine=lambda _: [np.zeros_like(output) for output in point.outputs])
+        return self._plan(point, unit)
+
     @abstractmethod
-    def along(
-        self, evaluate: Evaluate, point: Point, direction: Sequence[np.ndarray | None]
-    ) -> list[np.ndarray]:
-        """Returns the derivative of each output at `point` along `direction`, None standing for zero."""
+    def _plan(self, point: Point, unit: "Unit") -> Plan:
+        """Returns the plan along a direction that is not zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A direction scaled so that the element that it moves most for its size moves by 1.
+
+    Attributes:
+        vectors: the scaled direction; `value`: what it was divided by.
+        typical: the magnitude of that element; `epsilon`: the spacing of the coarsest numbers that move.
+    """
+
+    vectors: Direction
+    value: Any
+    typical: float
+    epsilon: float
 
 
 @dataclass(frozen=True, slots=True)
 class Forward(AbstractDifferences):
     """One-sided differences: one probe for a direction, error of the first order in the step.
 
-    Attributes:
-        step: the relative step; by default the square root of the inputs' precision, which balances
-            truncation against rounding for a code as exact as its numbers.
+    The step turns to the other side where a bound is in its way.
     """
 
-    step: float | None = None
+    def _plan(self, point: Point, unit: Unit) -> Plan:
+        size = unit.typical * (unit.epsilon**0.5 if self.step is None else self.step)
+        inputs, moved = displaced(point, unit, _inside(point, unit, size))
 
-    def along(
-        self, evaluate: Evaluate, point: Point, direction: Sequence[np.ndarray | None]
-    ) -> list[np.ndarray]:
-        """Returns `(f(x + h v) - f(x)) / h` for each output, from one call."""
-        pivot = _pivot(point, direction)
-        if pivot is None:
-            return [np.zeros_like(output) for output in point.outputs]
-        inputs, step = _displaced(point, direction, pivot, self.step)
-        return [
-            np.asarray((there - here) * (pivot.value / step), here.dtype)
-            for there, here in zip(evaluate(inputs), point.outputs, strict=True)
-        ]
+        def combine(results: Sequence[Arrays]) -> list[Array]:
+            factor = unit.value / moved
+            return [
+                _as(there - here, factor, here) for there, here in zip(results[0], point.outputs, strict=True)
+            ]
+
+        return Plan(probes=[inputs], combine=combine)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pivot:
-    """The element that a direction moves most: its `value` in the direction, its `typical` magnitude."""
+@dataclass(frozen=True, slots=True)
+class Central(AbstractDifferences):
+    """Two-sided differences: two probes for a direction, error of the second order in the step.
 
-    value: float
-    typical: float
+    Where a bound leaves no room on both sides, the step is cut to what room there is, and at a bound it is
+    one-sided.
+    """
+
+    def _plan(self, point: Point, unit: Unit) -> Plan:
+        size = unit.typical * (unit.epsilon ** (1 / 3) if self.step is None else self.step)
+        room = min(abs(_limited(point, unit, size)), abs(_limited(point, unit, -size)))
+        if room < size * _LEAST_ROOM:
+            return Forward(self.step).plan(point, _times(unit))
+        above, right = displaced(point, unit, room)
+        below, left = displaced(point, unit, -room)
+
+        def combine(results: Sequence[Arrays]) -> list[Array]:
+            factor = unit.value / (right - left)
+            pairs = zip(*results, point.outputs, strict=True)
+            return [_as(up - down, factor, here) for up, down, here in pairs]
+
+        return Plan(probes=[above, below], combine=combine)
 
 
-def _pivot(point: Point, direction: Sequence[np.ndarray | None]) -> _Pivot | None:
-    moves = [
-        (np.abs(v).ravel() / typical.ravel(), v.ravel(), typical.ravel())
-        for v, typical in zip(direction, point.typical, strict=True)
-        if v is not None and v.size
-    ]
-    if not moves:
+_LEAST_ROOM = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexStep(AbstractDifferences):
+    """The complex step: one probe for a direction, exact to rounding, for codes that take complex numbers.
+
+    The code must compute with complex numbers as it does with real ones: no `abs`, no comparison, no
+        conjugate. Inputs that
+    are complex themselves cannot be stepped so.
+
+    Source: Squire and Trapp (1998), Using complex variables to estimate derivatives of real functions, SIAM
+    Review 40.
+    """
+
+    def _plan(self, point: Point, unit: Unit) -> Plan:
+        size = unit.typical * (_COMPLEX_STEP if self.step is None else self.step)
+        moves = zip(point.inputs, unit.vectors, strict=True)
+        inputs = [x if v is None else x + 1j * size * v for x, v in moves]
+
+        def combine(results: Sequence[Arrays]) -> list[Array]:
+            factor = unit.value / size
+            return [_as(r.imag, factor, here) for r, here in zip(results[0], point.outputs, strict=True)]
+
+        return Plan(probes=[inputs], combine=combine)
+
+
+_COMPLEX_STEP = 1e-100
+"""Nothing is subtracted, so that the step may be as small as the numbers allow."""
+
+
+def _as(difference: Array, factor: Any, like: Array) -> Array:
+    scaled = difference * factor
+    return np.asarray(scaled if np.iscomplexobj(like) else np.real(scaled), like.dtype)
+
+
+def _times(unit: Unit) -> Direction:
+    return [None if v is None else v * unit.value for v in unit.vectors]
+
+
+def _unit(point: Point, direction: Direction) -> Unit | None:
+    """Returns `direction` scaled, or None where it is zero."""
+    best, place = 0.0, None
+    for which, (v, typical) in enumerate(zip(direction, point.typical, strict=True)):
+        if v is not None and v.size:
+            ratios = np.abs(v) / typical
+            index = np.unravel_index(int(np.argmax(ratios)), v.shape)
+            if ratios[index] > best:
+                best, place = float(ratios[index]), (which, v[index], float(typical[index]))
+    if place is None:
         return None
-    ratios, values, typicals = (np.concatenate(parts) for parts in zip(*moves, strict=True))
-    place = int(np.argmax(ratios))
-    return _Pivot(value=float(values[place]), typical=float(typicals[place])) if values[place] != 0 else None
+    _, value, typical = place
+    moving = [e for e, v in zip(point.epsilon, direction, strict=True) if v is not None and np.any(v)]
+    vectors = [None if v is None else _wide(v) / value for v in direction]
+    return Unit(vectors=vectors, value=_wide(value)[()], typical=typical, epsilon=max(moving))
 
 
-def _displaced(
-    point: Point, direction: Sequence[np.ndarray | None], pivot: _Pivot, step: float | None
-) -> tuple[list[np.ndarray], float]:
-    """Returns the displaced inputs and the step along the unit direction that they stand for after rounding.
+def _wide(value: Any) -> Array:
+    """Returns `value` in double precision, real or complex."""
+    return np.asarray(value, np.complex128 if np.iscomplexobj(value) else np.float64)
 
-    The unit direction has 1 at the pivot, so that a multiple of it is displaced to the same point. The
-    displacement is formed in double precision, its size by the coarsest input that moves; the step is what
-    rounding to the inputs' own precision left of it.
+
+def _inside(point: Point, unit: Unit, size: float) -> float:
+    """Returns the step of at most `size` within the bounds, to the other side where there is more room."""
+    ahead, behind = _limited(point, unit, size), _limited(point, unit, -size)
+    return ahead if ahead == size or ahead >= -behind else behind
+
+
+def _limited(point: Point, unit: Unit, size: float) -> float:
+    """Returns `size`, cut so that no element leaves its bounds."""
+    share = 1.0
+    for x, v, lower, upper in zip(point.inputs, unit.vectors, point.lower, point.upper, strict=True):
+        if v is None or np.iscomplexobj(x):
+            continue
+        move = size * v
+        room = np.where(move > 0, upper - x, lower - x)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(move == 0, 1.0, room / move)
+        share = min(share, float(np.min(shares, initial=1.0)))
+    return size * max(share, 0.0)
+
+
+def displaced(point: Point, unit: Unit, size: float) -> tuple[list[Array], float]:
+    """Returns the inputs moved by `size` along `unit`, and the step that this was after rounding.
+
+    The displacement is formed in double precision; rounding to the inputs' own precision leaves of it the
+    step along the unit direction that the derivative is divided by.
     """
-    epsilon = max(e for e, v in zip(point.epsilon, direction, strict=True) if v is not None and np.any(v))
-    size = (step if step is not None else epsilon**0.5) * pivot.typical
-    inputs: list[np.ndarray] = []
+    inputs: list[Array] = []
     moved = length = 0.0
-    for x, v in zip(point.inputs, direction, strict=True):
+    for x, v in zip(point.inputs, unit.vectors, strict=True):
         if v is None:
             inputs.append(x)
             continue
-        unit = np.asarray(v, np.float64) / pivot.value
-        there = np.asarray(x.astype(np.float64) + size * unit, x.dtype)
-        moved += float(np.vdot(there.astype(np.float64) - x.astype(np.float64), unit))
-        length += float(np.vdot(unit, unit))
+        there = (_wide(x) + size * v).astype(x.dtype)
+        moved += float(np.real(np.vdot(v, _wide(there) - _wide(x))))
+        length += float(np.real(np.vdot(v, v)))
         inputs.append(there)
     return inputs, moved / length

@@ -1,23 +1,28 @@
 """The host side of a foreign code: numpy in, numpy out, never JAX's arrays."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 
+from couplax.foreign._caller import FAILED, Caller
 from couplax.foreign._code import Code, Routine
-from couplax.foreign._declaration import checked
-from couplax.foreign._differences import Point
-from couplax.foreign._memo import Memo
+from couplax.foreign._declaration import Outputs, checked
+from couplax.foreign._differences import AbstractDifferences, Central, Forward
+from couplax.foreign._domain import point
+from couplax.foreign._memo import Memo, key_of
 from couplax.foreign._signature import Signature
+from couplax.foreign._sweep import compressed, contracted, nonzero_only, unit_vectors
 from couplax.foreign._tally import Tally
 
-Arrays = Sequence[np.ndarray]
+Array = np.ndarray[Any, Any]
+Arrays = Sequence[Array]
 
 
 class Host:
@@ -26,115 +31,198 @@ class Host:
     def __init__(self, code: Code) -> None:
         self.code = code
         self.tally = Tally(forget=self._forget)
+        self._caller = Caller(code, self.tally)
         self._values = Memo(code.memo)
         self._probes = Memo(code.memo)
         self._lock: AbstractContextManager[Any] = nullcontext() if code.thread_safe else threading.RLock()
 
-    def value(self, signature: Signature, inputs: Arrays) -> tuple[np.ndarray, ...]:
+    def value(self, signature: Signature, inputs: Arrays) -> tuple[Array, ...]:
         """Returns the code's outputs at `inputs`."""
+        key = key_of(inputs)
         with self._lock:
-            found = self._values.find(inputs)
+            found = self._values.find(key)
             if found is not None:
                 self.tally.memo_hits += 1
                 return found
             self.tally.values += 1
-            return self._evaluated(self._values, signature, inputs)
+            return self._values.keep(key, self._caller.once(signature, inputs))
+
+    def values(self, signature: Signature, points: Sequence[Arrays]) -> list[tuple[Array, ...]]:
+        """Returns the code's outputs at each of `points`."""
+        return self._many("values", self._values, signature, points)
 
     def tangents(
-        self, signature: Signature, inputs: Arrays, outputs: Arrays, sweep: Sequence[Arrays]
-    ) -> list[list[np.ndarray]]:
-        """Returns J(x) v for each v: the code's own tangent, else one difference; a zero v costs nothing."""
+        self,
+        signature: Signature,
+        inputs: Arrays,
+        outputs: Arrays,
+        sweep: Sequence[Arrays],
+        scheme: AbstractDifferences | None = None,
+    ) -> list[Arrays]:
+        """Returns J(x) v for each v: the code's own tangent, else differences; a zero v costs nothing.
+
+        Args:
+            outputs: the wanted outputs at `inputs`.
+            scheme: the differences to take where the code has no tangent; by default its own.
+        """
         routine = self.code.tangent
-        one = self._difference if routine is None else partial(self._own_tangent, routine)
-        zero = [np.zeros_like(y) for y in outputs]
-        return [one(signature, inputs, outputs, vs) if any(map(np.any, vs)) else zero for vs in sweep]
+        if routine is not None:
+            derivative = partial(self._own_tangents, routine, signature, inputs)
+        else:
+            derivative = partial(
+                self._by_differences, scheme or self.code.differences, signature, inputs, outputs
+            )
+        pattern = self._pattern(signature)
+        if pattern is not None:
+            derivative = partial(compressed, derivative, pattern=pattern)
+        return nonzero_only(derivative, sweep, [np.zeros_like(y) for y in outputs])
 
     def adjoints(
-        self, signature: Signature, inputs: Arrays, outputs: Arrays, sweep: Sequence[Arrays]
-    ) -> list[list[np.ndarray]]:
-        """Returns J(x)^T w for each w of the sweep: the code's own adjoint, else from the columns of J(x)."""
-        nonzero = [any(map(np.any, ws)) for ws in sweep]
-        zero = [np.zeros_like(inputs[place]) for place in signature.inputs]
+        self,
+        signature: Signature,
+        inputs: Arrays,
+        outputs: Arrays,
+        sweep: Sequence[Arrays],
+        scheme: AbstractDifferences | None = None,
+    ) -> list[Arrays]:
+        """Returns J(x)^T w for each w: the code's own adjoint, else from the columns of J(x)."""
         routine = self.code.adjoint
-        if routine is not None:
-            own = partial(self._own_adjoint, routine, signature, inputs)
-            return [own(ws) if flag else zero for ws, flag in zip(sweep, nonzero, strict=True)]
-        if not any(nonzero):
-            return [zero for _ in sweep]
-        columns = self.tangents(signature, inputs, outputs, list(_unit_vectors(zero)))
-        return [_contracted(columns, ws, zero) for ws in sweep]
+        zero = [np.zeros_like(inputs[place]) for place in signature.inputs]
+        if routine is None:
+            by_columns = partial(self._by_columns, signature, inputs, outputs, scheme)
+            return nonzero_only(by_columns, sweep, zero)
+        derivative = partial(self._own_adjoints, routine, signature, inputs)
+        pattern = self._pattern(signature)
+        if pattern is not None:
+            derivative = partial(compressed, derivative, pattern=pattern.T.tocsr())
+        return nonzero_only(derivative, sweep, zero)
 
-    def _own_tangent(
-        self, routine: Routine, signature: Signature, inputs: Arrays, outputs: Arrays, vs: Arrays
-    ) -> list[np.ndarray]:
-        dense = [
-            np.zeros_like(x) if v is None else v
-            for x, v in zip(inputs, signature.all_inputs(vs), strict=True)
-        ]
-        with self._lock:
-            self.tally.tangents += 1
-            primals, tangents = (signature.as_arguments(self._handed(leaves)) for leaves in (inputs, dense))
-            result = routine(primals, tangents)
-        leaves = checked(f"{self.code.name} (tangent)", signature.out, result)
+    def second_tangent(self, signature: Signature, inputs: Arrays, vs: Arrays, moves: Arrays) -> Arrays:
+        """Returns how J(x) v changes for each wanted output as the active inputs make `moves`."""
+
+        def first(at: Arrays) -> Arrays:
+            return self.tangents(signature, at, self._wanted(signature, at), [vs], self._inner)[0]
+
+        return self._second(signature, inputs, moves, first)
+
+    def second_adjoint(self, signature: Signature, inputs: Arrays, ws: Arrays, moves: Arrays) -> Arrays:
+        """Returns how J(x)^T w changes for each active input as the active inputs make `moves`."""
+
+        def first(at: Arrays) -> Arrays:
+            return self.adjoints(signature, at, self._wanted(signature, at), [ws], self._inner)[0]
+
+        return self._second(signature, inputs, moves, first)
+
+    def _second(
+        self, signature: Signature, inputs: Arrays, moves: Arrays, first: Callable[[Arrays], Arrays]
+    ) -> Arrays:
+        scheme = self.code.differences
+        outer = (Forward if isinstance(scheme, Forward) else Central)(scheme.second)
+        plan = outer.plan(point(self.code, inputs, first(inputs)), signature.all_inputs(moves))
+        return plan.combine([first(probe) for probe in plan.probes])
+
+    @property
+    def _inner(self) -> AbstractDifferences:
+        """The scheme for the derivative that is itself differenced: its noise is divided by a step again."""
+        scheme = self.code.differences
+        return scheme if scheme.step is not None else replace(scheme, step=scheme.second)
+
+    def _wanted(self, signature: Signature, inputs: Arrays) -> list[Array]:
+        leaves = self._many("probes", self._probes, signature, [inputs])[0]
         return [leaves[place] for place in signature.outputs]
 
-    def _own_adjoint(
-        self, routine: Routine, signature: Signature, inputs: Arrays, ws: Arrays
-    ) -> list[np.ndarray]:
+    def _own_tangents(
+        self, routine: Routine, signature: Signature, inputs: Arrays, sweep: Sequence[Arrays]
+    ) -> list[Arrays]:
+        return [self._own_tangent(routine, signature, inputs, vs) for vs in sweep]
+
+    def _own_tangent(self, routine: Routine, signature: Signature, inputs: Arrays, vs: Arrays) -> Arrays:
+        every = zip(inputs, signature.all_inputs(vs), strict=True)
+        dense = [np.zeros_like(x) if v is None else v for x, v in every]
+        with self._lock:
+            self.tally.tangents += 1
+            primals = signature.as_arguments(self._caller.handed(inputs))
+            tangents = signature.as_arguments(self._caller.handed(dense))
+            leaves = self._routine("tangent", signature, inputs, signature.out, routine, primals, tangents)
+        return [leaves[place] for place in signature.outputs]
+
+    def _own_adjoints(
+        self, routine: Routine, signature: Signature, inputs: Arrays, sweep: Sequence[Arrays]
+    ) -> list[Arrays]:
+        return [self._own_adjoint(routine, signature, inputs, ws) for ws in sweep]
+
+    def _own_adjoint(self, routine: Routine, signature: Signature, inputs: Arrays, ws: Arrays) -> Arrays:
         with self._lock:
             self.tally.adjoints += 1
-            primals = signature.as_arguments(self._handed(inputs))
-            cotangents = signature.as_outputs(self._handed(signature.all_outputs(ws)))
-            result = routine(primals, cotangents)
-        leaves = checked(f"{self.code.name} (adjoint)", signature.arguments, result)
+            primals = signature.as_arguments(self._caller.handed(inputs))
+            cotangents = signature.as_outputs(self._caller.handed(signature.all_outputs(ws)))
+            leaves = self._routine(
+                "adjoint", signature, inputs, signature.arguments, routine, primals, cotangents
+            )
         return [leaves[place] for place in signature.inputs]
 
-    def _difference(
-        self, signature: Signature, inputs: Arrays, outputs: Arrays, vs: Arrays
-    ) -> list[np.ndarray]:
-        def evaluate(displaced: Arrays) -> list[np.ndarray]:
-            leaves = self._probed(signature, displaced)
-            return [leaves[place] for place in signature.outputs]
+    def _routine(
+        self, kind: str, signature: Signature, inputs: Arrays, out: Outputs, routine: Routine, *arguments: Any
+    ) -> Sequence[Array]:
+        result = self._caller.guarded(signature, inputs, lambda: routine(*arguments))
+        if result is FAILED:
+            return [np.full(s.shape, np.nan, s.dtype) for s in out.structs]
+        return checked(f"{self.code.name} ({kind})", out, result)
 
-        point = Point(
-            inputs=inputs,
-            outputs=outputs,
-            typical=[np.maximum(np.abs(x), s) for x, s in zip(inputs, self._scales(signature), strict=True)],
-            epsilon=[self._epsilon(x.dtype) for x in inputs],
-        )
-        return self.code.differences.along(evaluate, point, signature.all_inputs(vs))
+    def _by_differences(
+        self,
+        scheme: AbstractDifferences,
+        signature: Signature,
+        inputs: Arrays,
+        outputs: Arrays,
+        sweep: Sequence[Arrays],
+    ) -> list[Arrays]:
+        here = point(self.code, inputs, outputs)
+        plans = [scheme.plan(here, signature.all_inputs(vs)) for vs in sweep]
+        probes = [probe for plan in plans for probe in plan.probes]
+        found = iter(self._many("probes", self._probes, signature, probes))
+        results: list[Arrays] = []
+        for plan in plans:
+            there = [next(found) for _ in plan.probes]
+            results.append(plan.combine([[leaves[k] for k in signature.outputs] for leaves in there]))
+        return results
 
-    def _probed(self, signature: Signature, inputs: Arrays) -> tuple[np.ndarray, ...]:
+    def _by_columns(
+        self,
+        signature: Signature,
+        inputs: Arrays,
+        outputs: Arrays,
+        scheme: AbstractDifferences | None,
+        sweep: Sequence[Arrays],
+    ) -> list[Arrays]:
+        like = [inputs[place] for place in signature.inputs]
+        columns = self.tangents(signature, inputs, outputs, list(unit_vectors(like)), scheme)
+        return [contracted(columns, ws, like) for ws in sweep]
+
+    def _many(
+        self, kind: str, memo: Memo, signature: Signature, points: Sequence[Arrays]
+    ) -> list[tuple[Array, ...]]:
+        """Returns the outputs at each of `points`, those evaluated anew counted as `kind`."""
         with self._lock:
-            found = self._probes.find(inputs) or self._values.find(inputs)
-            if found is not None:
-                self.tally.memo_hits += 1
-                return found
-            self.tally.probes += 1
-            return self._evaluated(self._probes, signature, inputs)
+            keys = [key_of(at) for at in points]
+            found = {key: memo.find(key) or self._values.find(key) for key in keys}
+            missing = {key: at for key, at in zip(keys, points, strict=True) if found[key] is None}
+            self.tally.memo_hits += len(points) - len(missing)
+            if missing:
+                results, calls = self._caller.evaluate(signature, list(missing.values()))
+                setattr(self.tally, kind, getattr(self.tally, kind) + calls)
+                found.update(zip(missing, results, strict=True))
+                for key, leaves in zip(missing, results, strict=True):
+                    memo.keep(key, leaves)
+            return [found[key] or () for key in keys]
 
-    def _evaluated(self, memo: Memo, signature: Signature, inputs: Arrays) -> tuple[np.ndarray, ...]:
-        result = self.code.fn(*signature.as_arguments(self._handed(inputs)))
-        outputs = checked(self.code.name, signature.out, result)
-        return memo.keep(inputs, outputs)
-
-    def _handed(self, leaves: Arrays) -> list[np.ndarray]:
-        """Returns `leaves` as the code may have them: numpy scalars, and arrays as copies it may keep."""
-        return [leaf[()] if leaf.ndim == 0 else self._copied(leaf) for leaf in leaves]
-
-    def _copied(self, leaf: np.ndarray) -> np.ndarray:
-        copy = np.array(leaf)
-        copy.flags.writeable = self.code.inplace
-        return copy
-
-    def _scales(self, signature: Signature) -> list[Any]:
-        scale = 1.0 if self.code.scale is None else self.code.scale
-        count = len(signature.arguments.structs)
-        return list(scale) if isinstance(scale, tuple) else [scale] * count
-
-    def _epsilon(self, dtype: np.dtype) -> float:
-        dtypes = [dtype] if self.code.precision is None else [dtype, np.dtype(self.code.precision)]
-        return max((float(jnp.finfo(d).eps) for d in dtypes if jnp.issubdtype(d, jnp.inexact)), default=0.0)
+    def _pattern(self, signature: Signature) -> "scipy.sparse.csr_array | None":
+        """Returns which of the wanted outputs depend on which of the active inputs, element by element."""
+        if self.code.sparsity is None:
+            return None
+        rows = _elements(signature.out.structs, signature.outputs)
+        columns = _elements(signature.arguments.structs, signature.inputs)
+        return self.code.sparsity.matrix[rows][:, columns]
 
     def _forget(self) -> None:
         with self._lock:
@@ -142,20 +230,10 @@ class Host:
             self._probes.clear()
 
 
-def _unit_vectors(like: Arrays) -> Iterator[list[np.ndarray]]:
-    """Yields, for each element of the arrays in order, vectors that are 1 there and 0 elsewhere."""
-    for place, array in enumerate(like):
-        for index in range(array.size):
-            vectors = [np.zeros_like(x) for x in like]
-            vectors[place].reshape(-1)[index] = 1
-            yield vectors
-
-
-def _contracted(columns: Sequence[Arrays], ws: Arrays, like: Arrays) -> list[np.ndarray]:
-    """Returns J^T w in the shapes of `like`, from the columns of J in order."""
-    flat = np.array([sum(np.vdot(c, w) for c, w in zip(column, ws, strict=True)) for column in columns])
-    ends = np.cumsum([array.size for array in like])[:-1]
-    return [part.reshape(x.shape).astype(x.dtype) for part, x in zip(np.split(flat, ends), like, strict=True)]
+def _elements(structs: Sequence[Any], places: Sequence[int]) -> Array:
+    """Returns the flat positions of the elements of those arrays that `places` picks."""
+    ends = np.cumsum([0, *(int(np.prod(struct.shape)) for struct in structs)])
+    return np.concatenate([np.arange(ends[k], ends[k + 1]) for k in places])
 
 
 _HOSTS: "WeakValueDictionary[Code, Host]" = WeakValueDictionary()

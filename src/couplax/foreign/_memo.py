@@ -2,10 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-Arrays = Sequence[np.ndarray]
+Array = np.ndarray[Any, Any]
+Arrays = Sequence[Array]
 
 
 class Memo:
@@ -16,20 +18,18 @@ class Memo:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._outputs: OrderedDict[bytes, tuple[np.ndarray, ...]] = OrderedDict()
+        self._outputs: OrderedDict[bytes, tuple[Array, ...]] = OrderedDict()
 
-    def find(self, inputs: Arrays) -> tuple[np.ndarray, ...] | None:
-        """Returns the outputs at `inputs`, or None where they are not remembered."""
-        key = _key(inputs)
+    def find(self, key: bytes) -> tuple[Array, ...] | None:
+        """Returns the outputs at the point of `key`, or None where they are not remembered."""
         found = self._outputs.get(key)
         if found is not None:
             self._outputs.move_to_end(key)
         return found
 
-    def keep(self, inputs: Arrays, outputs: Arrays) -> tuple[np.ndarray, ...]:
+    def keep(self, key: bytes, outputs: Arrays) -> tuple[Array, ...]:
         """Returns a copy of `outputs`, now remembered; the point asked for longest ago is forgotten."""
-        copies = tuple(np.array(output) for output in outputs)
-        self._outputs[_key(inputs)] = copies
+        copies = self._outputs[key] = tuple(np.array(output) for output in outputs)
         while len(self._outputs) > self._size:
             self._outputs.popitem(last=False)
         return copies
@@ -39,7 +39,6 @@ class Memo:
         self._outputs.clear()
 
 
-def _key(inputs: Arrays) -> bytes:
-    # A code is always called with the same shapes and dtypes in one program, not in two: both belong to the
-    # key.
-    return b"".join(part for x in inputs for part in (repr((x.shape, x.dtype.str)).encode(), x.tobytes()))
+def key_of(inputs: Arrays) -> bytes:
+    """Returns what makes two points the same: shapes, dtypes and bytes of the inputs."""
+    return b"".join(part for x in inputs for part in (f"{x.dtype.str}{x.shape}".encode(), x.tobytes()))

@@ -21,7 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
-from couplax._errors import DerivativeError
+from couplax._errors import ForeignError
+from couplax.foreign._caller import told_failures
 from couplax.foreign._host import Host
 from couplax.foreign._signature import Signature
 
@@ -33,7 +34,10 @@ foreign_value_p.multiple_results = True
 foreign_linear_p = jec.Primitive("foreign_linear")
 foreign_linear_p.multiple_results = True
 
-FOREIGN_PRIMITIVES = frozenset({foreign_value_p, foreign_linear_p})
+foreign_second_p = jec.Primitive("foreign_second")
+foreign_second_p.multiple_results = True
+
+FOREIGN_PRIMITIVES = frozenset({foreign_value_p, foreign_linear_p, foreign_second_p})
 """The primitives that call code outside JAX."""
 
 
@@ -42,8 +46,8 @@ def _value_call(
 ) -> Arrays:
     if lanes is None:
         return host.value(signature, arrays)
-    results = (host.value(signature, _lane(arrays, mapped, k)) for k in range(lanes))
-    return _stacked(results, signature.out.structs, lanes)
+    results = host.values(signature, [lane_of(arrays, mapped, k) for k in range(lanes)])
+    return stacked(results, signature.out.structs, lanes)
 
 
 def _linear_call(
@@ -57,21 +61,21 @@ def _linear_call(
 ) -> Arrays:
     derivative = host.adjoints if transposed else host.tangents
     if lanes is None:
-        x, y, v = _parts(signature, arrays)
+        x, y, v = parts_of(signature, arrays)
         return derivative(signature, x, y, [v])[0]
     points: dict[bytes, list[int]] = {}
     for k in range(lanes):
-        x, _, _ = _parts(signature, _lane(arrays, mapped, k))
+        x, _, _ = parts_of(signature, lane_of(arrays, mapped, k))
         points.setdefault(b"".join(part.tobytes() for part in x), []).append(k)
     results: dict[int, Arrays] = {}
     for members in points.values():
-        sweep = [_parts(signature, _lane(arrays, mapped, k)) for k in members]
+        sweep = [parts_of(signature, lane_of(arrays, mapped, k)) for k in members]
         x, y, _ = sweep[0]
         results.update(zip(members, derivative(signature, x, y, [v for _, _, v in sweep]), strict=True))
-    return _stacked((results[k] for k in range(lanes)), _linear_structs(signature, transposed), lanes)
+    return stacked((results[k] for k in range(lanes)), linear_structs(signature, transposed), lanes)
 
 
-def _parts(
+def parts_of(
     signature: Signature, operands: Sequence[Any]
 ) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
     """Returns the operands of the linear map as x, y and the vectors."""
@@ -80,11 +84,11 @@ def _parts(
     return operands[:first], operands[first:second], operands[second:]
 
 
-def _lane(arrays: Arrays, mapped: Sequence[bool], lane: int) -> list[np.ndarray]:
+def lane_of(arrays: Arrays, mapped: Sequence[bool], lane: int) -> list[np.ndarray]:
     return [array[lane] if flag else array for array, flag in zip(arrays, mapped, strict=True)]
 
 
-def _stacked(results: Any, structs: Sequence[jax.ShapeDtypeStruct], lanes: int) -> list[np.ndarray]:
+def stacked(results: Any, structs: Sequence[jax.ShapeDtypeStruct], lanes: int) -> list[np.ndarray]:
     stacks = [np.empty((lanes, *struct.shape), struct.dtype) for struct in structs]
     for k, result in enumerate(results):
         for stack, array in zip(stacks, result, strict=True):
@@ -92,13 +96,13 @@ def _stacked(results: Any, structs: Sequence[jax.ShapeDtypeStruct], lanes: int) 
     return stacks
 
 
-def _linear_structs(signature: Signature, transposed: bool) -> list[jax.ShapeDtypeStruct]:
+def linear_structs(signature: Signature, transposed: bool) -> list[jax.ShapeDtypeStruct]:
     if transposed:
         return [signature.arguments.structs[k] for k in signature.inputs]
     return [signature.out.structs[k] for k in signature.outputs]
 
 
-def _avals(structs: Sequence[jax.ShapeDtypeStruct], lanes: int | None) -> list[Any]:
+def avals(structs: Sequence[jax.ShapeDtypeStruct], lanes: int | None) -> list[Any]:
     lead = () if lanes is None else (lanes,)
     return [jax.core.ShapedArray((*lead, *struct.shape), struct.dtype) for struct in structs]
 
@@ -107,7 +111,7 @@ def _avals(structs: Sequence[jax.ShapeDtypeStruct], lanes: int | None) -> list[A
 def _value_avals(
     *operands: Any, host: Host, signature: Signature, mapped: Sequence[bool], lanes: int | None
 ) -> list[Any]:
-    return _avals(signature.out.structs, lanes)
+    return avals(signature.out.structs, lanes)
 
 
 @foreign_linear_p.def_abstract_eval
@@ -119,24 +123,25 @@ def _linear_avals(
     mapped: Sequence[bool],
     lanes: int | None,
 ) -> list[Any]:
-    return _avals(_linear_structs(signature, transposed), lanes)
+    return avals(linear_structs(signature, transposed), lanes)
 
 
-def _eager(call: Callable[..., Arrays]) -> Callable[..., list[Any]]:
+def eager(call: Callable[..., Arrays]) -> Callable[..., list[Any]]:
     def run(*operands: Any, **params: Any) -> list[Any]:
         return [jnp.asarray(array) for array in call([np.asarray(x) for x in operands], **params)]
 
     return run
 
 
-foreign_value_p.def_impl(_eager(_value_call))
-foreign_linear_p.def_impl(_eager(_linear_call))
+foreign_value_p.def_impl(eager(_value_call))
+foreign_linear_p.def_impl(eager(_linear_call))
 
 
-def _lowered(call: Callable[..., Arrays]) -> Callable[..., Any]:
+def lowered(call: Callable[..., Arrays]) -> Callable[..., Any]:
     def lower(context: Any, *operands: Any, **params: Any) -> Any:
         def callback(*arrays: Any) -> tuple[np.ndarray, ...]:
-            return tuple(call([np.asarray(array) for array in arrays], **params))
+            with told_failures(params["host"].code.name):
+                return tuple(call([np.asarray(array) for array in arrays], **params))
 
         results, _, _ = mlir.emit_python_callback(
             context,
@@ -153,8 +158,8 @@ def _lowered(call: Callable[..., Arrays]) -> Callable[..., Any]:
     return lower
 
 
-mlir.register_lowering(foreign_value_p, _lowered(_value_call))
-mlir.register_lowering(foreign_linear_p, _lowered(_linear_call))
+mlir.register_lowering(foreign_value_p, lowered(_value_call))
+mlir.register_lowering(foreign_linear_p, lowered(_linear_call))
 
 
 def _value_jvp(
@@ -167,6 +172,8 @@ def _value_jvp(
     lanes: int | None,
 ) -> tuple[list[Any], list[Any]]:
     outputs = foreign_value_p.bind(*primals, host=host, signature=signature, mapped=mapped, lanes=lanes)
+    if host.code.reference is not None:
+        return outputs, _reference_tangents(primals, tangents, host.code.reference, signature, mapped, lanes)
     active = tuple(k for k, tangent in enumerate(tangents) if not isinstance(tangent, ad.Zero))
     wanted = tuple(k for k, s in enumerate(signature.out.structs) if jnp.issubdtype(s.dtype, jnp.inexact))
     zeros = [ad.Zero(jax.typeof(output).to_tangent_aval()) for output in outputs]
@@ -189,33 +196,57 @@ def _value_jvp(
 ad.primitive_jvps[foreign_value_p] = _value_jvp
 
 
-def _linear_jvp(
+def _reference_tangents(
     primals: Sequence[Any],
     tangents: Sequence[Any],
-    *,
-    host: Host,
+    reference: Callable[..., Any],
     signature: Signature,
-    transposed: bool,
-    mapped: tuple[bool, ...],
+    mapped: Sequence[bool],
     lanes: int | None,
-) -> tuple[list[Any], list[Any]]:
-    params: dict[str, Any] = {"transposed": transposed, "mapped": mapped, "lanes": lanes}
-    x_tangents, y_tangents, v_tangents = _parts(signature, tangents)
-    if any(not isinstance(tangent, ad.Zero) for tangent in (*x_tangents, *y_tangents)):
-        raise DerivativeError(
-            f"A second derivative of foreign code `{host.code.name}` is asked for, and it offers a first one "
-            "at most. "
-            "Take the Hessian by differences of the gradient outside JAX, use a method that "
-            "needs first derivatives alone, or write this code in JAX."
-        )
-    x, y, _ = _parts(signature, primals)
-    vectors = [ad.instantiate_zeros(tangent) for tangent in v_tangents]
-    bind = foreign_linear_p.bind
-    outputs = bind(*primals, host=host, signature=signature, **params)
-    return outputs, bind(*x, *y, *vectors, host=host, signature=signature, **params)
+) -> list[Any]:
+    """Returns the tangents of the outputs by the JAX function that stands for the code."""
+    moving = [k for k, tangent in enumerate(tangents) if not isinstance(tangent, ad.Zero)]
+
+    def of_moving(*moved: Any) -> list[Any]:
+        given = dict(zip(moving, moved, strict=True))
+        leaves = [given.get(k, primal) for k, primal in enumerate(primals)]
+        return referenced(reference, signature, leaves, mapped, lanes)
+
+    _, moves = jax.jvp(of_moving, [primals[k] for k in moving], [tangents[k] for k in moving])
+    structs = signature.out.structs
+    inexact = [jnp.issubdtype(struct.dtype, jnp.inexact) for struct in structs]
+    zeros = [ad.Zero(aval.to_tangent_aval()) for aval in avals(structs, lanes)]
+    return [move if flag else zero for move, flag, zero in zip(moves, inexact, zeros, strict=True)]
 
 
-ad.primitive_jvps[foreign_linear_p] = _linear_jvp
+def referenced(
+    reference: Callable[..., Any],
+    signature: Signature,
+    leaves: Sequence[Any],
+    mapped: Sequence[bool],
+    lanes: int | None,
+) -> list[Any]:
+    """Returns the flat outputs of the JAX function that stands for the code.
+
+    Raises:
+        ForeignError: it does not return what the code declares.
+    """
+
+    def once(*flat: Any) -> list[Any]:
+        result = reference(*signature.as_arguments(flat))
+        values, tree = jax.tree.flatten(result)
+        came, want = [jax.typeof(value) for value in values], signature.out.structs
+        if tree != signature.out.tree or [aval.shape for aval in came] != [struct.shape for struct in want]:
+            raise ForeignError(
+                f"Reference `{getattr(reference, '__name__', reference)}` returns {tree} of shapes "
+                f"{[aval.shape for aval in came]}, and its fast code declares {signature.out.tree} of shapes "
+                f"{[struct.shape for struct in want]}. The two must return alike."
+            )
+        return [jnp.asarray(value, s.dtype) for value, s in zip(values, want, strict=True)]
+
+    if lanes is None:
+        return once(*leaves)
+    return jax.vmap(once, in_axes=tuple(0 if flag else None for flag in mapped), axis_size=lanes)(*leaves)
 
 
 def _linear_transpose(
@@ -227,8 +258,8 @@ def _linear_transpose(
     mapped: tuple[bool, ...],
     lanes: int | None,
 ) -> list[Any]:
-    x, y, v = _parts(signature, operands)
-    x_mapped, y_mapped, v_mapped = _parts(signature, mapped)
+    x, y, v = parts_of(signature, operands)
+    x_mapped, y_mapped, v_mapped = parts_of(signature, mapped)
     kept = [k for k, cotangent in enumerate(cotangents) if not isinstance(cotangent, ad.Zero)]
     if not kept:
         return [None] * len(operands)
@@ -259,7 +290,9 @@ def _linear_transpose(
 ad.primitive_transposes[foreign_linear_p] = _linear_transpose
 
 
-def _batched(primitive: jec.Primitive) -> Callable[..., Any]:
+def batcher(primitive: jec.Primitive) -> Callable[..., Any]:
+    """Returns the batching rule of `primitive`: a new axis becomes lanes, or is merged into them."""
+
     def rule(
         operands: Sequence[Any],
         axes: Sequence[int | None],
@@ -270,25 +303,20 @@ def _batched(primitive: jec.Primitive) -> Callable[..., Any]:
     ) -> tuple[list[Any], list[int]]:
         size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
         new = tuple(axis is not None for axis in axes)
-        fronted = [
-            jnp.moveaxis(x, axis, 0) if axis is not None else x
-            for x, axis in zip(operands, axes, strict=True)
-        ]
+        pairs = zip(operands, axes, strict=True)
+        fronted = [jnp.moveaxis(x, axis, 0) if axis is not None else x for x, axis in pairs]
         if lanes is None:
-            return primitive.bind(*fronted, mapped=new, lanes=size, **params), [0] * _count(primitive, params)
-        merged = [_merged(*part, size=size, lanes=lanes) for part in zip(fronted, new, mapped, strict=True)]
-        either = tuple(a or b for a, b in zip(new, mapped, strict=True))
-        outputs = primitive.bind(*merged, mapped=either, lanes=size * lanes, **params)
-        return [out.reshape(size, lanes, *out.shape[1:]) for out in outputs], [0] * len(outputs)
+            outputs = primitive.bind(*fronted, mapped=new, lanes=size, **params)
+        else:
+            merged = [
+                _merged(*part, size=size, lanes=lanes) for part in zip(fronted, new, mapped, strict=True)
+            ]
+            either = tuple(a or b for a, b in zip(new, mapped, strict=True))
+            wide = primitive.bind(*merged, mapped=either, lanes=size * lanes, **params)
+            outputs = [out.reshape(size, lanes, *out.shape[1:]) for out in wide]
+        return outputs, [0] * len(outputs)
 
     return rule
-
-
-def _count(primitive: jec.Primitive, params: Any) -> int:
-    signature = params["signature"]
-    if primitive is foreign_value_p:
-        return len(signature.out.structs)
-    return len(_linear_structs(signature, params["transposed"]))
 
 
 def _merged(operand: Any, new: bool, mapped: bool, *, size: int, lanes: int) -> Any:
@@ -300,5 +328,5 @@ def _merged(operand: Any, new: bool, mapped: bool, *, size: int, lanes: int) -> 
     return jnp.broadcast_to(operand.reshape(*lead, *rest), (size, lanes, *rest)).reshape(size * lanes, *rest)
 
 
-batching.primitive_batchers[foreign_value_p] = _batched(foreign_value_p)
-batching.primitive_batchers[foreign_linear_p] = _batched(foreign_linear_p)
+batching.primitive_batchers[foreign_value_p] = batcher(foreign_value_p)
+batching.primitive_batchers[foreign_linear_p] = batcher(foreign_linear_p)

@@ -18,6 +18,8 @@ class Tally:
         tangents: calls of the code's own tangent routine.
         adjoints: calls of the code's own adjoint routine.
         memo_hits: values and probes that were remembered, so that no call was needed.
+        failures: calls that raised, where failures make NaN.
+        nonfinite: per output the calls for a value or a probe that returned an infinity or NaN in it.
         forget: clears what is remembered.
     """
 
@@ -26,6 +28,8 @@ class Tally:
     tangents: int = 0
     adjoints: int = 0
     memo_hits: int = 0
+    failures: int = 0
+    nonfinite: dict[str, int] = field(default_factory=dict[str, int])
     forget: Callable[[], None] = field(default=_nothing, repr=False, compare=False)
 
     @property
@@ -36,7 +40,8 @@ class Tally:
     def reset(self) -> None:
         """Sets every count to zero and forgets all points, so that the next call is a call."""
         self.forget()
-        self.values = self.probes = self.tangents = self.adjoints = self.memo_hits = 0
+        self.values = self.probes = self.tangents = self.adjoints = self.memo_hits = self.failures = 0
+        self.nonfinite.clear()
 
     def __str__(self) -> str:
         """Returns the counts in one line."""
