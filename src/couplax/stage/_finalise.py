@@ -19,6 +19,7 @@ from couplax._compat import primitives_named
 from couplax._errors import StageError
 from couplax._source import where
 from couplax.stage._interpret import Value, bind, closed_jaxpr, interpret, trace
+from couplax.stage._known import is_host_call
 
 Failures = Literal["nan", "ignore"]
 """What becomes of a run-time check: outputs are NaN where it fires, or it is dropped."""
@@ -111,7 +112,7 @@ def _finalise_equation(
         return rule(context, *inputs, **eqn.params)
     if eqn.primitive.name in _WRAPPED:
         return context.inline(eqn.params[_WRAPPED[eqn.primitive.name]], *inputs)
-    if _runs_as_it_is(eqn.primitive):
+    if is_host_call(eqn.primitive) or _runs_as_it_is(eqn.primitive):
         return context.keep(*inputs)
     return _trace_implementation(context, inputs)
 
@@ -131,7 +132,11 @@ _WRAPPED = {
 def _runs_as_it_is(primitive: jec.Primitive) -> bool:
     # An operation of JAX's own is implemented by compiling it, through a `functools.partial` that names it; a
     # primitive that wraps JAX code is implemented by that code, a function.
-    return primitive.impl is jec.Primitive.impl or not _is_plain_function(primitive.impl)
+    if primitive.name.startswith("random_"):
+        # What JAX does with keys asks for keys, not for tracers of the numbers inside them.
+        return True
+    missing = getattr(primitive.impl, "__func__", None) is jec.Primitive.impl
+    return missing or not _is_plain_function(primitive.impl)
 
 
 def _is_plain_function(impl: object) -> bool:
@@ -147,7 +152,17 @@ def _trace_implementation(context: FinaliseContext, inputs: list[Value]) -> Sequ
             f"Primitive `{primitive.name}`, reached at {where(context.eqn)}, has no finalise rule, and its "
             f"implementation is not JAX code: {error}\nRegister a rule with `couplax.stage.finalise_rule`."
         ) from error
+    if _mentions(inner.jaxpr, primitive):
+        # The implementation only compiles and runs the primitive: it is an operation.
+        return context.keep(*inputs)
     return context.inline(inner, *inputs)
+
+
+def _mentions(jaxpr: Any, primitive: jec.Primitive) -> bool:
+    inner = (sub for eqn in jaxpr.eqns for sub in jec.jaxprs_in_params(eqn.params))
+    return any(eqn.primitive is primitive for eqn in jaxpr.eqns) or any(
+        _mentions(j, primitive) for j in inner
+    )
 
 
 def _implementation(eqn: jec.JaxprEqn, *inputs: Value) -> Sequence[Value]:
@@ -155,12 +170,19 @@ def _implementation(eqn: jec.JaxprEqn, *inputs: Value) -> Sequence[Value]:
     return outputs if eqn.primitive.multiple_results else [outputs]
 
 
-def _alias(context: FinaliseContext, value: Value) -> list[Value]:
-    return [value]
+def _alias(context: FinaliseContext, *values: Value, **where_and_how: Any) -> list[Value]:
+    return list(values)
 
 
-for _primitive in primitives_named("copy_p", "stop_gradient_p"):
+for _primitive in primitives_named(
+    "copy_p", "stop_gradient_p", "name_p", "device_put_p", "optimization_barrier_p"
+):
     finalise_rule(_primitive)(_alias)
+
+
+@finalise_rule("add_any")
+def _add_any(context: FinaliseContext, left: Value, right: Value) -> list[Value]:
+    return [jax.lax.add(left, right)]
 
 
 @finalise_rule("while")

@@ -101,9 +101,14 @@ def fold(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> list[Value]:
 
 def calls_host(eqn: jec.JaxprEqn) -> bool:
     """Returns whether `eqn` calls code outside JAX, itself or in a jaxpr inside."""
-    if eqn.primitive in FOREIGN_PRIMITIVES or eqn.primitive.name in _HOST_CALLS:
+    if is_host_call(eqn.primitive):
         return True
     return any(calls_host(inner) for sub in jec.jaxprs_in_params(eqn.params) for inner in sub.eqns)
+
+
+def is_host_call(primitive: jec.Primitive) -> bool:
+    """Returns whether `primitive` is a foreign code or a callback, never to be run while staging."""
+    return primitive in FOREIGN_PRIMITIVES or primitive.name in _HOST_CALLS
 
 
 def identical(left: Value, right: Value) -> bool:
