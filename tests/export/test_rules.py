@@ -160,6 +160,12 @@ ELEMENTWISE = [
     unary("population count", lax.population_count, dtypes=INTEGERS),
     unary("leading zeros", lax.clz, dtypes=INTEGERS),
     unary("cube", lambda x: lax.integer_pow(x, 3), 2, dtypes=(*FLOATS, *SIGNED)),
+    Case(
+        name="polynomial",
+        fn=lambda x: jnp.polyval(jnp.array([1.0, -2.0, 3.0], x.dtype), x),
+        args=matrices((7,)),
+        units=16,
+    ),
     unary("inverse fifth power", lambda x: lax.integer_pow(x, -5), 8),
     unary("sin", lambda x: jnp.sin(jnp.clip(x, -50, 50)), 8),
     unary("cos", lambda x: jnp.cos(jnp.clip(x, -50, 50)), 8),
@@ -254,6 +260,7 @@ SHAPES = [
         args=matrix(3, 4),
         dtypes=(*ALL, np.int16),
     ),
+    Case(name="tile", fn=lambda x: jnp.tile(x, (2, 3)), args=matrix(2, 2), dtypes=(*ALL, np.bool_)),
     Case(name="iota", fn=lambda x: x + jnp.arange(3.0, dtype=x.dtype), args=matrix(3)),
     Case(
         name="long iota", fn=lambda x: x + lax.broadcasted_iota(x.dtype, (300, 200), 0), args=matrix(300, 200)
@@ -543,7 +550,7 @@ def primitives(jaxpr: Any) -> set[str]:
 # Their own tests are in test_control.py.
 LOOPS_AND_BRANCHES = {"cond", "while", "scan"}
 # Primitives that JAX 0.10 does not have.
-NEW = {"log2", "unstack", "one_minus_square", "empty"}
+NEW = {"log2", "polynomial", "tile", "unstack", "one_minus_square", "empty"}
 
 
 def test_every_rule_has_a_case() -> None:

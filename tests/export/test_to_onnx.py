@@ -85,17 +85,30 @@ def test_a_named_tuple_gives_its_fields_as_names() -> None:
     assert outputs_of(proto) == ["out.position", "out.speed"]
 
 
+class Named:
+    """A function that carries its names, as a model's do."""
+
+    inputs = ("z_1", "x_1")
+    outputs = "f"
+
+    def __call__(self, *values: Any) -> Any:
+        return values[0] * values[1]
+
+
 def test_a_function_that_carries_its_names_gives_them_to_the_file() -> None:
-    class Named:
-        inputs = ("z_1", "x_1")
-        outputs = "f"
-
-        def __call__(self, *values: Any) -> Any:
-            return values[0] * values[1]
-
     proto = to_onnx(Named(), 1.0, 2.0)
     assert (inputs_of(proto), outputs_of(proto)) == (["z_1", "x_1"], ["f"])
     assert run(proto, 3.0, 4.0)[0] == 12.0
+
+
+def test_a_jitted_function_keeps_its_names() -> None:
+    proto = to_onnx(jax.jit(Named()), 1.0, 2.0)
+    assert (inputs_of(proto), outputs_of(proto)) == (["z_1", "x_1"], ["f"])
+
+
+def test_a_gradient_keeps_the_names_of_the_inputs_alone() -> None:
+    proto = to_onnx(jax.grad(Named(), argnums=(0, 1)), 1.0, 2.0)
+    assert (inputs_of(proto), outputs_of(proto)) == (["z_1", "x_1"], ["out_0", "out_1"])
 
 
 def test_names_given_are_the_file_s_names() -> None:

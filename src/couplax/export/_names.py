@@ -19,7 +19,7 @@ def input_names(fn: Callable[..., Any], args: Sequence[Any], given: Names) -> li
         ExportError: there are not as many names as inputs.
     """
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(tuple(args))[0]]
-    chosen = getattr(fn, "inputs", None) if given is None else given
+    chosen = _carried_inputs(fn, len(paths)) if given is None else given
     if chosen is None:
         heads = _parameters(fn, len(args))
         return [_spelled(heads[path[0].idx], path[1:]) for path in paths]
@@ -34,7 +34,7 @@ def output_names(fn: Callable[..., Any], tree: Any, given: Names) -> list[str]:
     """
     blank = jax.tree.unflatten(tree, range(tree.num_leaves))
     default = [_spelled("out", path) for path, _ in jax.tree_util.tree_flatten_with_path(blank)[0]]
-    chosen = getattr(fn, "outputs", None) if given is None else given
+    chosen = getattr(_unjitted(fn), "outputs", None) if given is None else given
     return default if chosen is None else _counted("outputs", chosen, default)
 
 
@@ -52,6 +52,20 @@ def check_names(inputs: Sequence[str], outputs: Sequence[str]) -> None:
             f"The names of the file's inputs ({quoted(inputs)}) and outputs ({quoted(outputs)}) must all "
             f"differ; {came}. Give others with `inputs=` and `outputs=`."
         )
+
+
+def _carried_inputs(fn: Callable[..., Any], count: int) -> Sequence[str] | None:
+    """Returns the names that `fn` carries, or, where they fit, the function that it is a derivative of."""
+    chosen = getattr(_unjitted(fn), "inputs", None)
+    if chosen is not None:
+        return chosen
+    inner = getattr(inspect.unwrap(fn), "inputs", None)
+    return inner if inner is not None and len(inner) == count else None
+
+
+def _unjitted(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns what `jax.jit` was called on: the outputs of a jitted function are those of the function itself."""
+    return inspect.unwrap(fn) if isinstance(fn, jax.stages.Wrapped) else fn
 
 
 def _counted(which: str, chosen: str | Sequence[str], places: Sequence[str]) -> list[str]:

@@ -111,6 +111,15 @@ def _by_squaring(context: Context, base: Any, exponent: int) -> Any:
     return context.full(context.like(base, 1), type_of(base).shape) if result is None else result
 
 
+@rule_for("polynomial", broadcasts=True)
+def _polynomial(context: Context, value: Any, *coefficients: Any) -> Any:
+    """Returns the sum of `coefficients[k] value^k`, by Horner's scheme."""
+    result = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        result = context.op("Add", context.op("Mul", result, value), coefficient)
+    return result
+
+
 def _extremum(op_type: str, logical: str, context: Context, left: Any, right: Any) -> Any:
     return context.op(logical if context.out.dtype == np.bool_ else op_type, left, right)
 

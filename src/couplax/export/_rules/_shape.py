@@ -50,6 +50,11 @@ def _transpose(context: Context, value: Any, permutation: Sequence[int]) -> Any:
     return context.transpose(value, permutation)
 
 
+@rule_for("tile")
+def _tile(context: Context, value: Any, reps: Sequence[int]) -> Any:
+    return context.op("Tile", value, context.constant(reps, np.int64), shape=context.out.shape)
+
+
 @rule_for("concatenate")
 def _concatenate(context: Context, *values: Any, dimension: int) -> Any:
     return concatenate(context, values, dimension)
