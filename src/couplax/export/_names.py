@@ -64,7 +64,7 @@ def _carried_inputs(fn: Callable[..., Any], count: int) -> Sequence[str] | None:
 
 
 def _unjitted(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns what `jax.jit` was called on: the outputs of a jitted function are those of the function itself."""
+    """Returns what `jax.jit` was called on, whose outputs a jitted function has."""
     return inspect.unwrap(fn) if isinstance(fn, jax.stages.Wrapped) else fn
 
 

@@ -14,7 +14,6 @@ from couplax.export._types import type_of
 _OPERATORS = {
     "abs": "Abs",
     "add": "Add",
-    "add_any": "Add",
     "ceil": "Ceil",
     "cos": "Cos",
     "exp": "Exp",
