@@ -190,6 +190,17 @@ def test_complex_numbers_are_refused_with_the_place() -> None:
         to_onnx(lambda x: jnp.abs(x * (1 + 1j) + 2), 1.0)
 
 
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.complex64])
+def test_an_input_that_onnx_runtime_cannot_compute_with_is_refused_by_name(dtype: Any) -> None:
+    with pytest.raises(ExportError, match=rf"Input `x` is {jnp.dtype(dtype).name}\[3\]"):
+        to_onnx(lambda x: x.real, jnp.ones(3, dtype))
+
+
+def test_a_function_that_returns_nothing_is_refused() -> None:
+    with pytest.raises(ExportError, match="returns no array"):
+        to_onnx(lambda x: (), 1.0)
+
+
 def test_a_table_of_one_rule_serves_alone() -> None:
     def sine(context: Context, value: Any, accuracy: None = None) -> Any:
         return context.op("Sin", value)

@@ -28,11 +28,11 @@ def tensor_type(aval: Any) -> TensorType:
 
 
 def is_plain(aval: Any) -> bool:
-    """Returns whether `aval` is of numbers that ONNX Runtime computes with, not complex, not a random key."""
+    """Returns whether `aval` is of numbers that ONNX Runtime computes with: not complex, not bfloat16."""
     dtype = getattr(aval, "dtype", None)
-    return isinstance(dtype, np.dtype) and dtype.kind != "c"
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
 def describe_aval(aval: Any) -> str:
     """Returns `aval` as one word, such as `float64[3]`."""
-    return describe(jax.ShapeDtypeStruct(aval.shape, aval.dtype)) if is_plain(aval) else str(aval)
+    return describe(jax.ShapeDtypeStruct(aval.shape, aval.dtype)) if is_plain(aval) else str(aval).lstrip("~")

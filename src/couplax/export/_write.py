@@ -16,7 +16,7 @@ from couplax.export._kernels import LOWEST_OPSET
 from couplax.export._lower import lower
 from couplax.export._names import Names, check_names, input_names, output_names
 from couplax.export._table import ONNX_RULES, OnnxRules
-from couplax.export._types import tensor_type
+from couplax.export._types import describe_aval, is_plain, tensor_type
 from couplax.stage import stage
 
 
@@ -42,6 +42,7 @@ def write(
 def _graph(
     builder: Builder, closed: jec.ClosedJaxpr, inputs: Sequence[str], outputs: Sequence[str], rules: OnnxRules
 ) -> ir.Graph:
+    _check_types(closed, inputs)
     types = [tensor_type(aval) for aval in closed.in_avals]
     taken = [builder.value(name, tensor) for name, tensor in zip(inputs, types, strict=True)]
     for value, name in zip(taken, inputs, strict=True):
@@ -53,6 +54,18 @@ def _graph(
     for value, name in zip(given, outputs, strict=True):
         value.name = name
     return ir.Graph(taken, given, nodes=builder.nodes, initializers=builder.constants, name="couplax")
+
+
+def _check_types(closed: jec.ClosedJaxpr, inputs: Sequence[str]) -> None:
+    """Returns nothing; raises where ONNX Runtime cannot compute with an input, or nothing comes out."""
+    for name, aval in zip(inputs, closed.in_avals, strict=True):
+        if not is_plain(aval):
+            raise ExportError(
+                f"Input `{name}` is {describe_aval(aval)}, in which ONNX Runtime computes nothing. Pass "
+                "real numbers or integers, such as float32."
+            )
+    if not closed.out_avals:
+        raise ExportError("The function returns no array, and a file has an output. Return a value.")
 
 
 def _model(graph: ir.Graph, opset: int) -> onnx.ModelProto:
