@@ -1,0 +1,99 @@
+"""The staged program: what it is called with, what it says of itself, and how far programs come down."""
+
+from typing import Any
+
+import diffrax
+import jax
+import jax.extend.core as jec
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import couplax as cpx
+from couplax import StageError
+
+
+def euler(y0: Any, steps: int = 10) -> Any:
+    term = diffrax.ODETerm(lambda t, y, args: -y)
+    solution: Any = diffrax.diffeqsolve(
+        term, diffrax.Euler(), t0=0, t1=1, dt0=1 / steps, y0=y0, max_steps=steps + 1
+    )
+    return solution.ys[0]
+
+
+def names(jaxpr: Any) -> list[str]:
+    return [eqn.primitive.name for eqn in jaxpr.eqns]
+
+
+def test_ten_euler_steps_come_down_to_thirty_equations() -> None:
+    staged = cpx.stage(euler, 1.0)
+    count = names(staged.jaxpr.jaxpr).count
+    assert (count("neg"), count("mul"), count("add")) == (10, 10, 10)
+    assert len(staged.jaxpr.eqns) == 30
+
+
+def test_euler_in_float32_gives_the_reference() -> None:
+    with jax.enable_x64(False):
+        staged = cpx.stage(euler, 1.0)
+        np.testing.assert_allclose(staged(100.0), 34.867847, rtol=1e-6)
+
+
+def test_a_thousand_euler_steps_come_down_to_one_counted_loop() -> None:
+    staged = cpx.stage(lambda y0: euler(y0, 1000), 1.0)
+    (loop,) = [eqn for eqn in staged.jaxpr.eqns if eqn.primitive.name in {"scan", "while"}]
+    assert loop.primitive.name == "scan"
+    assert loop.params["length"] == 1000
+    assert len(loop.params["jaxpr"].jaxpr.eqns) <= 5
+    # Times are summed in another order than 1 - k / 1000: a thousand roundings.
+    np.testing.assert_allclose(staged(1.0), (1 - 1 / 1000) ** 1000, rtol=1e-12)
+
+
+def test_the_summary_tells_what_each_pass_left() -> None:
+    summary = cpx.stage(euler, 1.0).summary()
+    lines = summary.splitlines()
+    assert [line.split()[0] for line in lines[:4]] == ["traced", "finalised", "specialised", "simplified"]
+    assert lines[3].split()[1:] == ["30", "equations"]
+    assert lines[4] == "no loop remains"
+
+
+def test_the_summary_tells_of_the_loops_that_remain() -> None:
+    def halved(x: Any, n: Any) -> Any:
+        y = jax.lax.scan(lambda c, _: (jnp.sin(c), None), x, length=1000)[0]
+        return jax.lax.while_loop(lambda c: c > n, lambda c: c / 2, y)
+
+    summary = cpx.stage(halved, 1.0, 0.5).summary()
+    assert "a loop of 1000 trips, 1 equations each" in summary
+    assert "a loop until its condition fails, 1 equations a trip" in summary
+
+
+def test_trees_come_and_go() -> None:
+    staged = cpx.stage(lambda point: {"sum": point["a"] + point["b"][0]}, {"a": 1.0, "b": (2.0,)})
+    assert float(staged({"a": 3.0, "b": (4.0,)})["sum"]) == 7
+
+
+@pytest.mark.parametrize("args", [(np.zeros(4),), (np.zeros(3, np.int64),), (1.0, 2.0), ([np.zeros(3)],)])
+def test_other_arguments_than_it_was_staged_for_are_named(args: tuple[Any, ...]) -> None:
+    staged = cpx.stage(lambda x: x + 1, jax.ShapeDtypeStruct((3,), float))
+    with pytest.raises(StageError, match=r"staged for .* of \(float64\[3\]\).*Stage it again"):
+        staged(*args)
+
+
+def test_a_staged_program_is_a_function_for_jax() -> None:
+    staged = cpx.stage(lambda x: jnp.sin(x) * 2, 1.0)
+    assert float(jax.jit(staged)(1.0)) == 2 * float(jnp.sin(1.0))
+    np.testing.assert_allclose(jax.grad(staged)(1.0), 2 * jnp.cos(1.0), rtol=1e-15)
+    np.testing.assert_allclose(jax.vmap(staged)(jnp.ones(3)), 2 * jnp.sin(jnp.ones(3)), rtol=1e-15)
+
+
+def test_equations_keep_the_users_line() -> None:
+    def drag(x: Any) -> Any:
+        return jnp.sin(x)
+
+    (eqn,) = cpx.stage(jax.jit(drag), 1.0).jaxpr.eqns
+    frame = eqn.source_info.traceback
+    assert frame is not None
+    assert any("drag" in str(entry.function_name) for entry in frame.frames)
+
+
+def test_a_staged_jaxpr_type_checks() -> None:
+    jec.check_jaxpr(cpx.stage(euler, 1.0).jaxpr.jaxpr)
