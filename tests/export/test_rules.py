@@ -67,6 +67,13 @@ def one(dtype: Any) -> tuple[np.ndarray]:
     return (edges(dtype),)
 
 
+def moderate(dtype: Any) -> tuple[np.ndarray]:
+    """Returns numbers on both sides of zero, away from where gamma has poles or its logarithm zeros."""
+    return (
+        np.array([-7.3, -2.6, -0.4, 0.1, 0.6, 0.9, 1.2, 1.7, 2.4, 2.9, 3.1, 5.5, 9.9, 10.1, 44.0], dtype),
+    )
+
+
 def pairs(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Returns every pair of edge values."""
     left, right = np.meshgrid(edges(dtype), edges(dtype))
@@ -181,6 +188,11 @@ ELEMENTWISE = [
     unary("atanh", lax.atanh, 8),
     unary("erf", lax.erf, 8),
     unary("erfc", lax.erfc, 64),
+    # At -2.5, next to a zero of lgamma, both sides lose digits.
+    unary("lgamma", lax.lgamma, 512),
+    unary("digamma", lax.digamma, 256),
+    Case(name="lgamma of moderate numbers", fn=lax.lgamma, args=moderate, units=256),
+    Case(name="digamma of moderate numbers", fn=lax.digamma, args=moderate, units=256),
     unary("erf_inv", lax.erf_inv, 32),
     binary("add", jnp.add, dtypes=ALL),
     binary("sub", jnp.subtract, dtypes=ALL),

@@ -8,6 +8,7 @@ from couplax.export._rules import _division as _division
 from couplax.export._rules import _elementwise as _elementwise
 from couplax.export._rules import _factorisation as _factorisation
 from couplax.export._rules import _functions as _functions
+from couplax.export._rules import _gamma as _gamma
 from couplax.export._rules import _gather as _gather
 from couplax.export._rules import _indexing as _indexing
 from couplax.export._rules import _linear as _linear

@@ -29,15 +29,14 @@ def _fit(fn: Callable[[np.ndarray], np.ndarray], degree: int, low: float, high: 
     return tuple(float(number) for number in cheb2poly(weights @ values))
 
 
-def _fitted(
-    fn: Callable[[np.ndarray], np.ndarray], degree: int, low: float, high: float, x: Number
-) -> Number:
+def fitted(fn: Callable[[np.ndarray], np.ndarray], degree: int, low: float, high: float, x: Number) -> Number:
     """Returns `fn(x)` by a fit on low..high."""
     t = (x - (low + high) / 2) * (2 / (high - low))
-    return _horner(_fit(fn, degree, low, high), t)
+    return horner(_fit(fn, degree, low, high), t)
 
 
-def _horner(coefficients: Sequence[float], t: Number) -> Number:
+def horner(coefficients: Sequence[float], t: Number) -> Number:
+    """Returns the sum of `coefficients[k] t^k`."""
     result = jnp.full_like(t, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         result = result * t + coefficient
@@ -53,7 +52,7 @@ def arctangent(x: Number) -> Number:
     """Returns the arctangent of x in 0..1; beyond tan(pi/8) by the angle to pi/4, for a short fit."""
     far = x > _EIGHTH
     near = jnp.where(far, (x - 1) / (x + 1), x)
-    angle = near * _fitted(_arctangent_over_x, 12, 0.0, _EIGHTH**2, near * near)
+    angle = near * fitted(_arctangent_over_x, 12, 0.0, _EIGHTH**2, near * near)
     return jnp.where(far, np.pi / 4 + angle, angle)
 
 
@@ -76,7 +75,7 @@ def _erfc_beyond_one(x: Number) -> Number:
     """Returns erfc(x) for x >= 1."""
     x = jnp.minimum(x, _FARTHEST)
     low, high = ((end - _CENTRE) / (end + _CENTRE) for end in (1.0, _FARTHEST))
-    scaled = _fitted(_scaled_erfc, 24, low, high, (x - _CENTRE) / (x + _CENTRE)) / (x + _CENTRE)
+    scaled = fitted(_scaled_erfc, 24, low, high, (x - _CENTRE) / (x + _CENTRE)) / (x + _CENTRE)
     # exp(-x^2) without the error of x^2: a part of few digits is squared exactly, the rest is small.
     part = jnp.floor(x * 16) / 16
     return jnp.exp(-part * part) * jnp.exp(-(x - part) * (x + part)) * scaled
@@ -86,7 +85,7 @@ def erf(x: Number) -> Number:
     """Returns the error function of x."""
     a = jnp.abs(x)
     near = jnp.minimum(a, 1.0)
-    small = near * _fitted(_erf_over_x, 14, 0.0, 1.0, near * near)
+    small = near * fitted(_erf_over_x, 14, 0.0, 1.0, near * near)
     return jnp.sign(x) * jnp.where(a < 1, small, 1 - _erfc_beyond_one(jnp.maximum(a, 1.0)))
 
 
@@ -94,7 +93,7 @@ def erfc(x: Number, accuracy: None = None) -> Number:
     """Returns 1 - erf(x), all its digits for large x too."""
     a = jnp.abs(x)
     near = jnp.minimum(a, 1.0)
-    small = near * _fitted(_erf_over_x, 14, 0.0, 1.0, near * near)
+    small = near * fitted(_erf_over_x, 14, 0.0, 1.0, near * near)
     far = _erfc_beyond_one(jnp.maximum(a, 1.0))
     tail = jnp.where(x < 0, 2 - far, far)
     return jnp.where(a < 1, 1 - jnp.sign(x) * small, tail)
@@ -123,9 +122,9 @@ def erf_inv(x: Number) -> Number:
     w = -jnp.log((1 - x) * (1 + x))
     root = jnp.sqrt(w)
     pieces = (
-        _fitted(_erf_inv_over_x_near_zero, 22, 0.0, 6.25, jnp.minimum(w, 6.25)),
-        _fitted(_of_root, 18, 2.5, 4.0, jnp.clip(root, 2.5, 4.0)),
-        _fitted(_of_root, 16, 4.0, 6.1, jnp.clip(root, 4.0, 6.1)),
+        fitted(_erf_inv_over_x_near_zero, 22, 0.0, 6.25, jnp.minimum(w, 6.25)),
+        fitted(_of_root, 18, 2.5, 4.0, jnp.clip(root, 2.5, 4.0)),
+        fitted(_of_root, 16, 4.0, 6.1, jnp.clip(root, 4.0, 6.1)),
     )
     inner = jnp.where(w < 6.25, pieces[0], jnp.where(w < 16, pieces[1], pieces[2])) * x
     return jnp.where(jnp.abs(x) == 1, x * jnp.inf, jnp.where(jnp.isnan(w), w, inner))
