@@ -10,7 +10,7 @@ import pytest
 import couplax
 from couplax import _errors
 
-CODE_IN = ("Foreign", "Forward", "foreign")
+CODE_IN = ("Central", "ComplexStep", "Foreign", "Forward", "detect_sparsity", "foreign", "paired")
 COUPLE = ("Component", "Model", "Output", "component", "output")
 SOLVE = ("Newton", "Results")
 OUT = ("Staged", "VerifyReport", "stage", "to_onnx", "verify")

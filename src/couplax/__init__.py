@@ -19,9 +19,13 @@ from couplax._model import Model as Model
 from couplax.export import VerifyReport as VerifyReport
 from couplax.export import to_onnx as to_onnx
 from couplax.export import verify as verify
+from couplax.foreign import Central as Central
+from couplax.foreign import ComplexStep as ComplexStep
 from couplax.foreign import Foreign as Foreign
 from couplax.foreign import Forward as Forward
+from couplax.foreign import detect_sparsity as detect_sparsity
 from couplax.foreign import foreign as foreign
+from couplax.foreign import paired as paired
 from couplax.graph import Component as Component
 from couplax.graph import Output as Output
 from couplax.graph import component as component

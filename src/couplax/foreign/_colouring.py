@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A sparsity pattern as a value, in compressed row form: rows are results, columns what they depend on."""
+    """A sparsity pattern as a value, in compressed row form: rows are results, columns inputs."""
 
     shape: tuple[int, int]
     columns: bytes

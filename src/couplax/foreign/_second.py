@@ -142,8 +142,8 @@ def _by_second(
 
 
 _WAYS_OUT = (
-    "A second derivative of foreign code `{name}` is asked for, and it offers a first one at most. Ask for second "
-    "derivatives by differences of the first, differences=couplax.Central(second=1e-4), use a method that "
+    "A second derivative of foreign code `{name}` is asked for, and it offers a first one at most. Ask for "
+    "second ones by differences of the first, differences=couplax.Central(second=1e-4), use a method that "
     "needs first derivatives alone, or pair the code with a JAX function, couplax.paired(fast, reference)."
 )
 

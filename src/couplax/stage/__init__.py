@@ -11,3 +11,6 @@ from couplax.stage._simplify import simplify as simplify
 from couplax.stage._specialise import specialise as specialise
 from couplax.stage._staged import Staged as Staged
 from couplax.stage._staged import stage as stage
+
+# `couplax.stage` is the function once `import couplax` has run: the table is reached through it too.
+stage.finalise_rule = finalise_rule  # pyright: ignore[reportFunctionMemberAccess]  # an attribute for users

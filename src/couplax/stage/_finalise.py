@@ -15,9 +15,9 @@ import jax
 import jax.extend.core as jec
 import jax.numpy as jnp
 
-from couplax._compat import primitives_named
 from couplax._errors import StageError
 from couplax._source import where
+from couplax.foreign._primitives import foreign_value_p, referenced
 from couplax.stage._interpret import Value, bind, closed_jaxpr, interpret, trace
 from couplax.stage._known import is_host_call
 
@@ -174,10 +174,8 @@ def _alias(context: FinaliseContext, *values: Value, **where_and_how: Any) -> li
     return list(values)
 
 
-for _primitive in primitives_named(
-    "copy_p", "stop_gradient_p", "name_p", "device_put_p", "optimization_barrier_p"
-):
-    finalise_rule(_primitive)(_alias)
+for _name in ("copy", "stop_gradient", "name", "device_put", "optimization_barrier"):
+    finalise_rule(_name)(_alias)
 
 
 @finalise_rule("add_any")
@@ -204,6 +202,17 @@ def _cond(context: FinaliseContext, *inputs: Value, branches: Sequence[Any], **p
     if context.failures == "ignore" and len(passing) == 1 and len(branches) == 2:
         return context.inline(passing[0], *inputs[1:])
     return context.keep(*inputs, branches=tuple(context.finalised(branch) for branch in branches))
+
+
+@finalise_rule(foreign_value_p)
+def _foreign_value(
+    context: FinaliseContext, *inputs: Value, host: Any, signature: Any, mapped: Any, lanes: Any
+) -> list[Value]:
+    reference = host.code.reference
+    if reference is None:
+        return context.keep(*inputs)
+    twin = partial(referenced, reference, signature, mapped=mapped, lanes=lanes)
+    return context.inline(trace(lambda *leaves: twin(leaves), map(jax.typeof, inputs)), *inputs)
 
 
 @finalise_rule("pure_callback")
