@@ -62,10 +62,9 @@ def check_derivatives(
         DerivativeError: nothing in `args` or in what `f` returns can be differentiated.
     """
     subject, rng = subject_of(f, args), np.random.default_rng(seed)
-    offer = _offer(f, subject)
     # Steps may leave the domain, which the report says; numpy need not warn of it as well.
     with np.errstate(all="ignore"):
-        domain = domain_of(f, subject)
+        offer, domain = _offer(f, subject), domain_of(f, subject)
         early = [*purity(subject), *batches(f, subject)]
         reference = reference_of(subject, domain, directions, rng)
         exact = _exact(subject, domain, rtol)

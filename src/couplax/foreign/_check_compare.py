@@ -48,7 +48,7 @@ class _Entries:
         differs = ~(errors <= self.allowed)
         ratio = np.where(np.isnan(errors), np.inf, errors / np.maximum(self.allowed, np.finfo(float).tiny))
         place = int(np.argmax(np.where(differs, ratio + 1, np.minimum(ratio, 1))))
-        unsure = bool(np.any(self.bounds > _UNSURE * self.sizes))
+        unsure = bool(np.any((self.bounds > _UNSURE * self.sizes) & (self.references != 0)))
         verdict: Verdict = "WRONG" if differs.any() else "unsure" if unsure else "ok"
         return Row(
             input=names[0],
