@@ -77,13 +77,6 @@ def test_a_loop_passes_on_carries_and_gives_one_value_twice() -> None:
     agree(fn, (1.0,), (20.0,))
 
 
-def test_a_batch_of_loops_stops_each_when_it_is_done() -> None:
-    def halve(x: Any) -> Any:
-        return lax.while_loop(lambda c: c > 1, lambda c: c / 2, x)
-
-    agree(jax.vmap(halve), (np.array([5.0, 0.5, 100.0]),))
-
-
 def test_a_scan_carries_stacks_and_reads_constants() -> None:
     def fn(x: Any, table: Any) -> Any:
         def step(carry: Any, row: Any) -> Any:

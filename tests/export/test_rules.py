@@ -188,9 +188,10 @@ ELEMENTWISE = [
     unary("atanh", lax.atanh, 8),
     unary("erf", lax.erf, 8),
     unary("erfc", lax.erfc, 64),
-    # At -2.5, next to a zero of lgamma, both sides lose digits.
-    unary("lgamma", lax.lgamma, 512),
-    unary("digamma", lax.digamma, 256),
+    # In float32 JAX itself is off by 5e-7 next to the zeros of lgamma; there it is compared away from them.
+    unary("lgamma", lax.lgamma, 512, dtypes=(np.float64,)),
+    # At zero JAX 0.10 gives NaN and JAX 0.12 -inf.
+    unary("digamma", lambda x: lax.digamma(jnp.where(x == 0, 1, x)), 256),
     Case(name="lgamma of moderate numbers", fn=lax.lgamma, args=moderate, units=256),
     Case(name="digamma of moderate numbers", fn=lax.digamma, args=moderate, units=256),
     unary("erf_inv", lax.erf_inv, 32),
@@ -561,8 +562,8 @@ def primitives(jaxpr: Any) -> set[str]:
 
 # Their own tests are in test_control.py.
 LOOPS_AND_BRANCHES = {"cond", "while", "scan"}
-# Primitives that JAX 0.10 does not have.
-NEW = {"log2", "polynomial", "tile", "unstack", "one_minus_square", "empty"}
+# Primitives that JAX 0.10 does not have, or that do not come through its staging.
+NEW = {"log2", "optimization_barrier", "polynomial", "tile", "unstack", "one_minus_square", "empty"}
 
 
 def test_every_rule_has_a_case() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import jax
 import jax.extend.core as jec
 import onnx
 import onnx_ir as ir
@@ -75,7 +74,7 @@ def _model(graph: ir.Graph, opset: int) -> onnx.ModelProto:
         ir_version=onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)]),
         producer_name="couplax",
         producer_version=_version("couplax"),
-        metadata_props={"jax": jax.__version__},
+        metadata_props={"jax": _version("jax")},
     )
     RemoveUnusedNodesPass()(model)
     proto = ir.to_proto(model)
