@@ -21,7 +21,7 @@ BIN := $(VENV)/bin
 
 # A stamp's name holds all that it stands for, so a stamp that is there is a stamp that holds.
 PLACE := $(shell echo "$(CURDIR) $(FOUND)" | cksum | cut -d ' ' -f 1)
-CONTENT := $(shell cat pyproject.toml $(PINS) | cksum | cut -d ' ' -f 1)
+CONTENT := $(shell cat pyproject.toml setup.py $(wildcard src/couplax/foreign/_native/*) $(PINS) | cksum | cut -d ' ' -f 1)
 ENVIRONMENT := $(VENV)/made-$(PLACE)
 INSTALLED_DEMO := $(VENV)/demo-$(PLACE)-$(CONTENT)
 INSTALLED_TEST := $(VENV)/test-$(PLACE)-$(CONTENT)
@@ -81,12 +81,12 @@ clean:
 	rm -rf .venv .venv-3.* demo build dist src/*.egg-info .pytest_cache .ruff_cache
 	find src tests examples -name __pycache__ -prune -exec rm -rf {} +
 
-# Dependency groups need a newer pip than Python brings.
+# Dependency groups need a newer pip than Python brings, and the compiled route is built against the headers of jaxlib and numpy.
 $(ENVIRONMENT):
 	$(if $(PINS),,$(error $(REFUSAL)))
 	@echo "Making $(VENV) with Python $(VERSION) ($(INTERPRETER))"
 	@$(INTERPRETER) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install -qq --upgrade --constraint $(PINS) pip setuptools
+	@$(BIN)/python -m pip install -qq --upgrade --constraint $(PINS) pip setuptools numpy jaxlib
 	@touch $@
 
 $(INSTALLED_DEMO): | $(ENVIRONMENT)

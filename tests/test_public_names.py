@@ -10,7 +10,20 @@ import pytest
 import couplax
 from couplax import _errors
 
-CODE_IN = ("Central", "ComplexStep", "Foreign", "Forward", "detect_sparsity", "foreign", "paired")
+CODE_IN = (
+    "Central",
+    "ComplexStep",
+    "DerivativeReport",
+    "Foreign",
+    "Forward",
+    "check_derivatives",
+    "detect_sparsity",
+    "foreign",
+    "foreign_c",
+    "foreign_command",
+    "foreign_ffi",
+    "paired",
+)
 COUPLE = ("Component", "Model", "Output", "component", "output")
 SOLVE = ("Newton", "Results")
 OUT = ("Staged", "VerifyReport", "stage", "to_onnx", "verify")

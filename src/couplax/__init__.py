@@ -21,10 +21,15 @@ from couplax.export import to_onnx as to_onnx
 from couplax.export import verify as verify
 from couplax.foreign import Central as Central
 from couplax.foreign import ComplexStep as ComplexStep
+from couplax.foreign import DerivativeReport as DerivativeReport
 from couplax.foreign import Foreign as Foreign
 from couplax.foreign import Forward as Forward
+from couplax.foreign import check_derivatives as check_derivatives
 from couplax.foreign import detect_sparsity as detect_sparsity
 from couplax.foreign import foreign as foreign
+from couplax.foreign import foreign_c as foreign_c
+from couplax.foreign import foreign_command as foreign_command
+from couplax.foreign import foreign_ffi as foreign_ffi
 from couplax.foreign import paired as paired
 from couplax.graph import Component as Component
 from couplax.graph import Output as Output
