@@ -12,12 +12,12 @@ from jax.test_util import check_grads
 import couplax as cpx
 from couplax import GuessError, ModelError, SolveError
 
-AT_1_2 = {
+AT_1_2: dict[str, Any] = {
     "point": {"x_1": 1.0, "z_1": 1.0, "z_2": 2.0},
     "values": {"y_1": 3.0506762937470167, "y_2": 4.746618531264915, "f": 6.059357293905945},
     "slopes": {"f": {"z_1": 1.689612612212272, "z_2": 1.746116160894939, "x_1": 2.9434964513173334}},
 }
-AT_5_2 = {
+AT_5_2: dict[str, Any] = {
     "point": {"x_1": 1.0, "z_1": 5.0, "z_2": 2.0},
     "values": {
         "y_1": 25.588302369877677,
@@ -249,7 +249,7 @@ def faults(call: Any) -> str:
     return str(caught.value)
 
 
-POINT = AT_1_2["point"]
+POINT: dict[str, Any] = AT_1_2["point"]
 GUESS = {"y_2": 1.0}
 
 
