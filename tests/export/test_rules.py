@@ -226,9 +226,6 @@ ELEMENTWISE = [
         lambda x: lax.select_n(jnp.abs(x).astype(np.int32) % 3, x, -x, x + 1),
         dtypes=(np.int32,),
     ),
-    unary(
-        "random bits by shifts", lambda x: lax.optimization_barrier((x, x))[0] ^ (x << 3), dtypes=(np.uint32,)
-    ),
     Case(
         name="gradients added",
         fn=lambda x: jax.jvp(lambda y: y * jnp.sin(y), (x,), (jnp.ones_like(x),))[1],
@@ -562,8 +559,8 @@ def primitives(jaxpr: Any) -> set[str]:
 
 # Their own tests are in test_control.py.
 LOOPS_AND_BRANCHES = {"cond", "while", "scan"}
-# Primitives that JAX 0.10 does not have, or that do not come through its staging.
-NEW = {"log2", "optimization_barrier", "polynomial", "tile", "unstack", "one_minus_square", "empty"}
+# Primitives that JAX 0.10 does not have.
+NEW = {"log2", "polynomial", "tile", "unstack", "one_minus_square", "empty"}
 
 
 def test_every_rule_has_a_case() -> None:

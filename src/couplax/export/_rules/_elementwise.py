@@ -1,6 +1,5 @@
 """Elementwise arithmetic: one operator each, or the few that match JAX where ONNX's own operator differs."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -33,11 +32,6 @@ def _operator(op_type: str, context: Context, *inputs: Any, accuracy: None = Non
 
 for _primitive, _op_type in _OPERATORS.items():
     rule_for(_primitive, broadcasts=True)(partial(_operator, _op_type))
-
-
-@rule_for("optimization_barrier", broadcasts=True)
-def _aliases(context: Context, *values: Any) -> Sequence[Any]:
-    return values
 
 
 @rule_for("mul", broadcasts=True)
