@@ -6,7 +6,7 @@ import pytest
 
 from couplax import _errors as errors
 
-TREE = {
+TREE: dict[type[Exception], type[Exception]] = {
     errors.ModelError: ValueError,
     errors.GuessError: ValueError,
     errors.ForeignError: RuntimeError,

@@ -252,7 +252,7 @@ def test_a_users_rule_is_used_and_gets_params_by_name() -> None:
 
 def test_a_table_of_two_rules_can_be_brought() -> None:
     closed = jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
-    rules = {
+    rules: dict[str, Callable[..., Any]] = {
         "sin": lambda context, x, **params: [lax.cos(x)],
         "mul": lambda context, x, y, **params: [lax.add(x, y)],
     }

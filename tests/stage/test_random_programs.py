@@ -57,28 +57,35 @@ class Writer:
         return bool(self.rng.random() < probability)
 
     def write(self, pool: Pool, depth: int, steps: int) -> None:
-        simple = [self.unary, self.binary, self.vector, self.integer, self.boolean, self.choice]
-        nested = [self.fori, self.loop, self.scan, self.branch, self.wrapped]
+        simple: Sequence[Any] = [
+            self.unary,
+            self.binary,
+            self.vector,
+            self.integer,
+            self.boolean,
+            self.choice,
+        ]
+        nested: Sequence[Any] = [self.fori, self.loop, self.scan, self.branch, self.wrapped]
         for _ in range(steps):
-            kinds: Sequence[Any] = nested if depth and self.chance(0.4) else simple
+            kinds = nested if depth and self.chance(0.4) else simple
             step = kinds[self.rng.integers(len(kinds))]
-            step(pool, depth) if step in nested else step(pool)
+            step(pool, depth)
 
     def inner(self, pool: Pool) -> Pool:
         return {kind: list(values) for kind, values in pool.items()}
 
-    def unary(self, pool: Pool) -> None:
+    def unary(self, pool: Pool, depth: int) -> None:
         kind = "fvt"[self.rng.integers(3)]
         pool[kind].append(UNARY[self.rng.integers(len(UNARY))](self.pick(pool, kind)))
 
-    def binary(self, pool: Pool) -> None:
+    def binary(self, pool: Pool, depth: int) -> None:
         kind = "fvt"[self.rng.integers(3)]
         op = BINARY[self.rng.integers(len(BINARY))]
         # tanh keeps what a loop repeats within bounds, so that roundings do not grow.
         pool[kind].append(jnp.tanh(op(self.pick(pool, kind), self.pick(pool, kind))))
 
-    def vector(self, pool: Pool) -> None:
-        match self.rng.integers(4):
+    def vector(self, pool: Pool, depth: int) -> None:
+        match int(self.rng.integers(4)):
             case 0:
                 pool["v"].append(jnp.full(3, self.pick(pool, "f")))
             case 1:
@@ -91,17 +98,17 @@ class Writer:
                 column = jnp.reshape(self.pick(pool, "v"), (3, 1))
                 pool["v"].append(jnp.reshape(column.T, (3,)))
 
-    def integer(self, pool: Pool) -> None:
+    def integer(self, pool: Pool, depth: int) -> None:
         left, right = self.pick(pool, "i"), self.pick(pool, "i")
         pool["i"].append([left + right, left * right, left - 1][self.rng.integers(3)] % 5)
 
-    def boolean(self, pool: Pool) -> None:
+    def boolean(self, pool: Pool, depth: int) -> None:
         left, right = self.pick(pool, "b"), self.pick(pool, "b")
         fresh = [self.pick(pool, "f") < self.pick(pool, "f"), self.pick(pool, "i") <= self.pick(pool, "i")]
         made = [*fresh, jnp.logical_and(left, right), jnp.logical_or(left, right), jnp.logical_not(left)]
         pool["b"].append(made[self.rng.integers(len(made))])
 
-    def choice(self, pool: Pool) -> None:
+    def choice(self, pool: Pool, depth: int) -> None:
         kind = "fvi"[self.rng.integers(3)]
         pool[kind].append(jnp.where(self.pick(pool, "b"), self.pick(pool, kind), self.pick(pool, kind)))
 
