@@ -333,6 +333,17 @@ def test_a_solve_that_fails_raises_inside_the_users_own_jit() -> None:
         jax.block_until_ready(jax.jit(rootless().function("a", "x"))(1.0))
 
 
+def test_an_input_that_is_nan_is_told_apart_from_a_singular_jacobian() -> None:
+    with pytest.raises(SolveError, match="infinite or NaN"):
+        rootless().run(a=np.nan)
+
+
+def test_a_staged_solve_that_fails_gives_nan() -> None:
+    staged = cpx.stage(rootless().function("a", "x"), 1.0)
+    assert np.isnan(staged(1.0))
+    np.testing.assert_allclose(staged(-2.0), 1.0, rtol=1e-7)
+
+
 def test_a_failure_may_be_kept_as_a_status() -> None:
     solve = rootless().run(a=1.0, throw=False).solves["away"]
     assert solve.status != "converged"

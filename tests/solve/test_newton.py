@@ -68,8 +68,9 @@ def test_an_equation_without_a_root_stalls() -> None:
     assert int(solution.stats["num_steps"]) <= 100
 
 
-def test_a_start_that_is_nan_is_no_success() -> None:
-    assert not bool(found(lambda y, _: y - 1, jnp.asarray(jnp.nan)).result == optx.RESULTS.successful)
+def test_a_start_that_is_nan_is_said_to_be() -> None:
+    solution = found(lambda y, _: y - 1, jnp.asarray(jnp.nan))
+    assert bool(solution.result == optx.RESULTS.nonfinite)
 
 
 def test_the_limit_of_steps_holds() -> None:

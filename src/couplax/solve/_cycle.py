@@ -49,7 +49,7 @@ _STATUS = (
     (optx.RESULTS.singular, "the Jacobian of the residual with respect to the unknowns is singular"),
     (optx.RESULTS.nonlinear_max_steps_reached, "the limit of steps was reached"),
     (optx.RESULTS.nonlinear_divergence, "the residual falls no further along the search direction"),
-    (optx.RESULTS.nonfinite, "an unknown became infinite or NaN"),
+    (optx.RESULTS.nonfinite, "an unknown or its residual is infinite or NaN"),
 )
 
 
