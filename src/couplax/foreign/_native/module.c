@@ -112,15 +112,24 @@ void leave_python(PyGILState_STATE state) {
   atomic_fetch_sub(&inside, 1);
 }
 
+/* Lets other threads of Python run for so long. */
+static void pause_for(long milliseconds) {
+  struct timespec pause = {0, milliseconds * 1000000};
+  Py_BEGIN_ALLOW_THREADS;
+  nanosleep(&pause, NULL);
+  Py_END_ALLOW_THREADS;
+}
+
 static PyObject *close_module(PyObject *module, PyObject *unused) {
   atomic_store(&closing, 1);
-  struct timespec pause = {0, 1000000};
-  while (atomic_load(&inside) > 0) {
-    Py_BEGIN_ALLOW_THREADS;
-    nanosleep(&pause, NULL);
-    Py_END_ALLOW_THREADS;
+  int waited = 0;
+  for (; atomic_load(&inside) > 0; waited = 1) {
+    pause_for(1);
     if (PyErr_CheckSignals() < 0) return NULL;
   }
+  /* A program that was running ends with the call that it is refused; the thread that started it comes back
+     to Python with the error, and Python has to be there still. */
+  if (waited) pause_for(200);
   Py_RETURN_NONE;
 }
 
