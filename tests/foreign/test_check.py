@@ -83,6 +83,8 @@ GOOD: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "JAX, many inputs": (jax.jit(rosenbrock), (np.linspace(-1, 1, 50),)),
     "JAX, a matrix": (lambda a: jnp.linalg.inv(a), (np.array([[2.0, 1], [0.5, 3]]),)),
     "JAX, a structure": (lambda p: {"u": p["a"] * p["b"][0]}, ({"a": 2.0, "b": (X,)},)),
+    "JAX, in steps of its rounding": (lambda x: 1e6 + x - 1e6, (1.6e-8,)),
+    "JAX, hardly changing": (lambda x: x / jnp.sqrt(1 + x**2), (-1142518.0,)),
     "empty beside": (lambda x, e: (jnp.sin(x), e * 2), (0.7, np.zeros((0, 2)))),
 }
 

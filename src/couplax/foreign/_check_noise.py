@@ -12,7 +12,7 @@ _POINTS = 8
 # Close enough to see the errors of the numbers, and as wide as a difference step, to see what spoils it.
 _SPACINGS = (2.0**-44, 2.0**-25)
 _WIDE = 2.0**-7  # For numbers of half precision.
-_MORE_SPACINGS = (2.0**-34, 2.0**-19)  # Where neither tells.
+_MORE_SPACINGS = (2.0**-34, 2.0**-19, 2.0**-9)  # Where neither tells.
 
 
 def noise(evaluate: Callable[[float], Array], epsilon: float) -> Array:

@@ -1,7 +1,7 @@
 """Reference derivatives by differences: many steps, and the one at which truncation and noise are least."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ RATIO = 8.0
 """Between one step and the next."""
 
 _WIDEST = 0.0973  # Of the input's size: no round number, so that no period of a function falls on the steps.
-_FEWEST, _MOST = 4, 18  # Steps down from the widest.
-_UNSURE = 1e-4  # Relative error above which steps wider than the input itself are tried.
+_FEWEST, _MOST = 4, 15  # Steps down from the widest.
+_UNSURE = 1e-7  # Relative error above which steps wider than the input itself are tried.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,16 @@ class Line:
         """The step with which the study starts."""
         room = min(self.below, self.above) if self.side == 0 else max(self.below, self.above) / 2
         return min(_WIDEST * self.size, room)
+
+    def leaving_the_bound(self) -> "Line":
+        """Returns the line with steps away from the nearer bound alone, as wide as `limit`."""
+        is_up = self.above > self.below
+        return replace(
+            self,
+            size=self.limit,
+            below=0.0 if is_up else self.below,
+            above=self.above if is_up else 0.0,
+        )
 
     def slope(self, step: float) -> tuple[Array, Array]:
         """Returns the derivative of each output by a difference of second order, and the larger output."""
@@ -113,8 +123,24 @@ def study(line: Line, noise: Array, epsilon: Array) -> Study:
         ladder.extend(step)
         step *= RATIO
     value, error, best = ladder.best()
-    return Study(
+    found = Study(
         slope=value, error=error, step=best / line.size, variation=variation, is_finite=ladder.is_finite()
+    )
+    is_cramped = line.side == 0 and min(line.below, line.above) < line.limit
+    if is_cramped and max(line.below, line.above) > line.limit / 2 and ladder.is_unsure():
+        return _better(found, study(line.leaving_the_bound(), noise, epsilon), line.limit / line.size)
+    return found
+
+
+def _better(one: Study, other: Study, ratio: float) -> Study:
+    """Returns per output the estimate with the lesser bound; `ratio` is that of the two lines' sizes."""
+    chosen = other.error < one.error
+    return replace(
+        one,
+        slope=np.where(chosen, other.slope, one.slope),
+        error=np.where(chosen, other.error, one.error),
+        step=np.where(chosen, other.step * ratio, one.step),
+        is_finite=one.is_finite and other.is_finite,
     )
 
 
@@ -150,7 +176,7 @@ class _Ladder:
         return bool(np.all(self._rounding()[-1] >= bound))
 
     def is_unsure(self) -> bool:
-        """Returns whether an output's slope is not known to a few digits, for what it and its changes are."""
+        """Returns whether an output's slope is not known to seven digits, for what it and its changes are."""
         value, bound, _ = self.best()
         return bool(np.any(bound > _UNSURE * np.maximum(abs(value), abs(self._line.base) / self._line.limit)))
 
@@ -164,4 +190,11 @@ class _Ladder:
 
     def _rounding(self) -> Array:
         noise = np.maximum(self._noise, self._epsilon * np.stack(self._sizes))
-        return noise / np.array(self.steps)[:, None]
+        return np.maximum(noise, self._quantum()) / np.array(self.steps)[:, None]
+
+    def _quantum(self) -> Array:
+        """Returns the least change of each output that jumps: that changes at wide steps alone."""
+        changes = abs(np.stack(self._slopes)) * np.array(self.steps)[:, None]
+        changed = changes > 0
+        jumps = changed[:-1].any(axis=0) & ~changed[-1]
+        return np.where(jumps, np.min(np.where(changed, changes, np.inf), axis=0), 0.0)
