@@ -128,9 +128,8 @@ class Newton(optx.AbstractRootFinder[Any, Any, Any, _NewtonState]):
         target = jax.tree.map(jnp.negative, state.residual)
         solution = lx.linear_solve(operator, target, self.linear_solver, throw=False)
         finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(solution.value)]).all()
-        failure: Any = optx.RESULTS.where(
-            jnp.isfinite(state.size), optx.RESULTS.singular, optx.RESULTS.nonfinite
-        )
+        singular: Any = optx.RESULTS.singular
+        failure = optx.RESULTS.where(jnp.isfinite(state.size), singular, optx.RESULTS.nonfinite)
         result = optx.RESULTS.where(finite, optx.RESULTS.successful, failure)
         return solution.value, jnp.ones_like(state.fraction), result
 
