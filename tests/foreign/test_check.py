@@ -85,6 +85,11 @@ GOOD: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "JAX, a structure": (lambda p: {"u": p["a"] * p["b"][0]}, ({"a": 2.0, "b": (X,)},)),
     "JAX, in steps of its rounding": (lambda x: 1e6 + x - 1e6, (1.6e-8,)),
     "JAX, hardly changing": (lambda x: x / jnp.sqrt(1 + x**2), (-1142518.0,)),
+    "a pair": (paired(scalar(np.sin), jnp.sin), (0.3,)),
+    "a pair with structures": (
+        paired(code(), lambda x, a: {"y": jnp.sin(x) * a, "s": (x**2).sum()}),
+        (X, 1.3),
+    ),
     "empty beside": (lambda x, e: (jnp.sin(x), e * 2), (0.7, np.zeros((0, 2)))),
 }
 
@@ -279,6 +284,16 @@ def test_a_pair_whose_members_differ_is_found() -> None:
         "reference jvp",
         "reference vjp",
     }
+
+
+def test_a_pair_that_parts_beside_the_point_is_found_with_the_sample() -> None:
+    def fast(x: Any) -> Any:
+        return np.sin(x) if x > 0.29 else np.float64(0)
+
+    report = check_derivatives(paired(scalar(fast), jnp.sin), 0.3)
+    (row,) = [row for row in report.rows if row.derivative == "value"]
+    assert row.verdict == "WRONG"
+    assert row.at.startswith("output, sample ")
 
 
 def test_a_check_calls_the_code_itself_and_leaves_its_tally_and_memo_alone() -> None:

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,13 @@ def test_a_command_is_mapped_by_vmap(solver: list[str]) -> None:
     f = foreign_command(solver, ["x", "z"], OUT)
     found = jax.vmap(f, in_axes=(0, None))(jnp.array([0.1, 0.2]), Z)
     np.testing.assert_array_equal(found["y"], [expected(0.1)["y"], expected(0.2)["y"]])
+
+
+def test_runs_of_a_command_can_be_spread_over_threads(solver: list[str]) -> None:
+    with ThreadPoolExecutor(2) as executor:
+        f = foreign_command(solver, ["x", "z"], OUT, executor=executor)
+        jacobian = jax.jacfwd(lambda z: f(0.3, z)["u"])(Z)
+    np.testing.assert_allclose(jacobian, [[0, 0], [0, 1]], atol=1e-7)  # linear: the error is rounding
 
 
 def test_a_command_has_the_names_of_its_inputs(solver: list[str]) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from couplax.foreign._check_behaviour import (
@@ -29,6 +28,7 @@ from couplax.foreign._check_reference import (
 )
 from couplax.foreign._check_report import DerivativeReport, Finding, Row
 from couplax.foreign._check_subject import Subject, subject_of
+from couplax.foreign._check_twin import value_rows
 from couplax.foreign._foreign import Foreign
 
 Array = np.ndarray[Any, Any]
@@ -171,7 +171,7 @@ def _rows(
     loose = _by_differences(subject, domain)
     forward = loose if offer.forward == "differences" else exact
     if offer.twin is not None:
-        yield from _value_rows(subject, offer.twin, exact)
+        yield from value_rows(subject, offer.twin, domain, exact.rtol, rng)
     if offer.forward is not None:
         yield from forward_rows(subject, reference, forward, offer.forward)
     if offer.reverse is not None:
@@ -181,31 +181,6 @@ def _rows(
         slack = loose.rtol if offer.forward == "differences" else _epsilon(subject, domain) ** 0.5
         sizes = magnitudes(subject.here, domain, subject.inputs)
         yield _identity(subject, reference.base, sizes, slack, rng)
-
-
-def _value_rows(subject: Subject, twin: Callable[..., Any], exact: Tolerance) -> Iterator[Row]:
-    """Yields, for each output, the value of the JAX function that stands for the code beside its own."""
-    found = subject.outputs.pack(
-        [leaf for leaf in jax.tree.leaves(twin(*subject.args)) if np.issubdtype(leaf.dtype, np.inexact)]
-    )
-    base = subject.evaluate(subject.here)
-    for block in subject.outputs.blocks:
-        part = block.elements
-        errors = abs(found[part] - base[part])
-        worst = int(np.argmax(errors))
-        allowed = float(exact.rtol * abs(base[part]).max())
-        yield Row(
-            input="",
-            output=block.name,
-            derivative="value",
-            at=subject.outputs.labels[part][worst],
-            value=float(found[part][worst]),
-            reference=float(base[part][worst]),
-            error=float(errors[worst]),
-            allowed=allowed,
-            step=0.0,
-            verdict="ok" if errors[worst] <= allowed else "WRONG",
-        )
 
 
 def _identity(subject: Subject, base: Array, sizes: Array, slack: float, rng: np.random.Generator) -> Row:
