@@ -183,6 +183,15 @@ def _add_any(context: FinaliseContext, left: Value, right: Value) -> list[Value]
     return [jax.lax.add(left, right)]
 
 
+@finalise_rule("call_hi_primitive")
+def _high_level(context: FinaliseContext, *inputs: Value, _prim: Any) -> list[Value]:
+    # JAX 0.12: an operation on trees (`searchsorted`, `custom_root`) that says itself what it expands to.
+    def expanded(*flat: Value) -> list[Value]:
+        return jax.tree.leaves(_prim.expand(*jax.tree.unflatten(_prim.in_tree, flat)))
+
+    return context.inline(trace(expanded, [jax.typeof(value) for value in inputs]), *inputs)
+
+
 @finalise_rule("while")
 def _while(
     context: FinaliseContext, *inputs: Value, cond_jaxpr: Any, body_jaxpr: Any, **counts: int
