@@ -305,6 +305,14 @@ def test_a_check_calls_the_code_itself_and_leaves_its_tally_and_memo_alone() -> 
     assert report.calls > 10
 
 
+def test_a_function_without_derivatives_is_refused() -> None:
+    def callback(x: Any) -> Any:
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), jnp.float64), x)
+
+    with pytest.raises(cpx.DerivativeError, match="has no derivative to check: Pure callbacks"):
+        check_derivatives(callback, 0.3)
+
+
 def test_nothing_to_differentiate_is_said() -> None:
     with pytest.raises(cpx.DerivativeError, match="has no derivative to check"):
         check_derivatives(lambda n: n + 1, 3)

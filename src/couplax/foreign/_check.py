@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from couplax._errors import DerivativeError
 from couplax.foreign._check_behaviour import (
     batches,
     exactness,
@@ -16,16 +17,7 @@ from couplax.foreign._check_behaviour import (
     scales,
 )
 from couplax.foreign._check_compare import Tolerance, forward_rows, reverse_rows
-from couplax.foreign._check_reference import (
-    Domain,
-    Reference,
-    domain_of,
-    magnitudes,
-    reference_of,
-)
-from couplax.foreign._check_reference import (
-    directions as ways_through,
-)
+from couplax.foreign._check_reference import Domain, Reference, domain_of, magnitudes, reference_of, ways
 from couplax.foreign._check_report import DerivativeReport, Finding, Row
 from couplax.foreign._check_subject import Subject, subject_of
 from couplax.foreign._check_twin import value_rows
@@ -59,13 +51,13 @@ def check_derivatives(
         seed: of the random directions.
 
     Raises:
-        DerivativeError: nothing in `args` or in what `f` returns can be differentiated.
+        DerivativeError: nothing in `args` or in what `f` returns can be differentiated, or `f` cannot.
     """
     subject, rng = subject_of(f, args), np.random.default_rng(seed)
     # Steps may leave the domain, which the report says; numpy need not warn of it as well.
     with np.errstate(all="ignore"):
         offer, domain = _offer(f, subject), domain_of(f, subject)
-        early = [*purity(subject), *batches(f, subject)]
+        early = [*purity(subject, domain), *batches(f, subject, domain)]
         reference = reference_of(subject, domain, directions, rng)
         exact = _exact(subject, domain, rtol)
         rows = list(_rows(subject, domain, reference, offer, exact, directions, rng))
@@ -135,6 +127,8 @@ def _offer_of_jax(subject: Subject) -> _Offer:
             call(np.zeros_like(like))
         except (TypeError, ValueError, NotImplementedError) as error:
             missing[mode] = str(error).splitlines()[0]
+    if len(missing) == 2:
+        raise DerivativeError(f"`{subject.name}` has no derivative to check: {missing['jvp']}")
     notes = [
         Finding(subject=mode, is_fault=False, message=f"the function has none: {error}")
         for mode, error in missing.items()
@@ -175,7 +169,7 @@ def _rows(
     if offer.forward is not None:
         yield from forward_rows(subject, reference, forward, offer.forward)
     if offer.reverse is not None:
-        weights = [*ways_through(subject.outputs, np.ones(len(subject.outputs.labels)), random, rng)]
+        weights = [*ways(subject.outputs, np.ones(len(subject.outputs.labels)), random, rng)]
         yield from reverse_rows(subject, reference, exact, weights, offer.reverse)
     if offer.forward is not None and offer.reverse is not None:
         slack = loose.rtol if offer.forward == "differences" else _epsilon(subject, domain) ** 0.5

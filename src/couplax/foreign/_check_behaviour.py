@@ -16,14 +16,16 @@ from couplax.foreign._foreign import Foreign
 Array = np.ndarray[Any, Any]
 
 _STEP = 1e-6  # A relative step below which a code has features smaller than the usual steps.
-_SINGLE = float(np.finfo(np.float32).eps)
+_LIKE_SINGLE = (
+    float(np.finfo(np.float32).eps) ** 0.75
+)  # Noise that some digits lost in single precision explain.
 
 
-def purity(subject: Subject) -> Iterator[Finding]:
+def purity(subject: Subject, domain: Domain) -> Iterator[Finding]:
     """Yields a fault where the same inputs give other outputs after a call elsewhere."""
     here = subject.here
     first = subject.evaluate(here)
-    subject.evaluate(subject.inputs.rounded(here * (1 + 2.0**-8) + (here == 0) * 2.0**-8))
+    subject.evaluate(_near(subject, domain, 2.0**-8))
     again = subject.evaluate(here)
     differs = ~np.isclose(again, first, rtol=8 * np.finfo(float).eps, atol=0, equal_nan=True)
     if differs.any():
@@ -32,10 +34,16 @@ def purity(subject: Subject) -> Iterator[Finding]:
             subject="purity",
             is_fault=True,
             message=f"the same inputs gave {subject.outputs.labels[worst]} = {first[worst]:.17g}, and later "
-            f"{again[worst]:.17g}. Values are remembered and equal calls are folded to one, so a "
-            "code must return the same for "
-            "the same inputs: seed its random numbers, and start each call from the same state.",
+            f"{again[worst]:.17g}. Values are remembered and equal calls are folded to one, so a code must "
+            "return the same for the same inputs: seed its random numbers, and start each call from the same "
+            "state.",
         )
+
+
+def _near(subject: Subject, domain: Domain, shift: float) -> Array:
+    """Returns a point near the one that is checked, within bounds."""
+    moved = subject.here + shift * magnitudes(subject.here, domain, subject.inputs)
+    return subject.inputs.rounded(np.clip(moved, domain.lower, domain.upper))
 
 
 def failures(subject: Subject) -> Iterator[Finding]:
@@ -49,24 +57,19 @@ def failures(subject: Subject) -> Iterator[Finding]:
         yield Finding(subject="bounds", is_fault=False, message=message)
 
 
-def batches(function: Any, subject: Subject) -> Iterator[Finding]:
+def batches(function: Any, subject: Subject, domain: Domain) -> Iterator[Finding]:
     """Yields a fault where a code that promises to take many points at once gives others than one by one."""
     if not isinstance(function, Foreign) or not function.code.batched:
         return
     together = Foreign(replace(function.code, memo=0, executor=None))
-    points = [subject.inputs.rounded(subject.here * (1 + shift)) for shift in (0.0, 2.0**-7, -(2.0**-6))]
+    points = [_near(subject, domain, shift) for shift in (0.0, 2.0**-7, -(2.0**-6))]
     apart = np.stack([subject.evaluate(x) for x in points])
     advice = (
         "Let each output's lane depend on the same lane of the inputs alone, or leave out `batched=True`."
     )
     try:
         found = _mapped(replace(subject, function=together), points)
-    except (
-        ValueError,
-        TypeError,
-        IndexError,
-        RuntimeError,
-    ) as error:  # what shapes that do not fit make of a code
+    except (ValueError, TypeError, IndexError, RuntimeError) as error:  # of shapes that do not fit
         message = f"on {len(points)} points at once it failed: {str(error).splitlines()[0]} {advice}"
         yield Finding(subject="batch", is_fault=True, message=message)
         return
@@ -78,8 +81,7 @@ def batches(function: Any, subject: Subject) -> Iterator[Finding]:
             subject="batch",
             is_fault=True,
             message=f"{subject.outputs.labels[worst]} is {apart[lane, worst]:.8g} at a point alone, "
-            f"and {found[lane, worst]:.8g} "
-            f"there among {len(points)} points. {advice}",
+            f"and {found[lane, worst]:.8g} there among {len(points)} points. {advice}",
         )
 
 
@@ -113,9 +115,8 @@ def finiteness(subject: Subject, domain: Domain, reference: Reference) -> Iterat
         yield Finding(
             subject="bounds",
             is_fault=False,
-            message=f"steps along {', '.join(left[:3])} leave the domain, where outputs are not "
-            "finite. Declare `bounds=`, and "
-            "difference steps turn inwards.",
+            message=f"steps along {', '.join(left[:3])} leave the domain, where outputs are not finite. "
+            "Declare `bounds=`, and difference steps turn inwards.",
         )
 
 
@@ -151,7 +152,7 @@ def exactness(
         return
     worst = int(np.argmax(np.where(noisy, relative / epsilon, 0)))
     level = float(relative[worst])
-    if level < _SINGLE**0.75:
+    if level < _LIKE_SINGLE:
         cause = "as if it computed in single precision inside, or stopped an iteration early"
         remedy = "`precision=jnp.float32`"
     else:
@@ -161,11 +162,10 @@ def exactness(
             f"`couplax.Central(step={level ** (1 / 3):.0e})`"
         )
     yield Finding(
-        subject="precision" if level < _SINGLE**0.75 else "noise",
+        subject="precision" if level < _LIKE_SINGLE else "noise",
         is_fault=by_differences,
         message=f"{subject.outputs.labels[worst]} has a noise of {level:.0e} of its size, {cause}. "
-        "Difference steps must "
-        f"be wider: pass {remedy}, or make the code more exact.",
+        f"Difference steps must be wider: pass {remedy}, or make the code more exact.",
     )
 
 
@@ -182,11 +182,9 @@ def scales(subject: Subject, domain: Domain, rows: Sequence[Row]) -> Iterator[Fi
             yield Finding(
                 subject="scale",
                 is_fault=True,
-                message=f"{subject.inputs.labels[block.elements][worst]} is {size[worst]:.0e}, and "
-                "its difference step is that "
-                f"of a number of size {typical[worst]:.0e}: too wide. Pass "
-                f"`scale={size[worst]:.0e}`, or a tuple of one for "
-                "each input.",
+                message=f"{subject.inputs.labels[block.elements][worst]} is {size[worst]:.0e}, and its "
+                f"difference step is that of a number of size {typical[worst]:.0e}: too wide. Pass "
+                f"`scale={size[worst]:.0e}`, or a tuple of one for each input.",
             )
         elif 0 < wrong[block.name].step < _STEP:
             step = wrong[block.name].step

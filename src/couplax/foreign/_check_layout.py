@@ -1,5 +1,6 @@
 """Arrays as one real vector, with a name for each of its elements."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,7 @@ class Layout:
     @property
     def labels(self) -> tuple[str, ...]:
         """A name for each element, such as `x[0,2]`."""
-        return tuple(label for part in zip(self.names, self.structs, strict=True) for label in _labels(*part))
+        return _all_labels(self)
 
     @property
     def epsilon(self) -> Array:
@@ -61,6 +62,12 @@ class Layout:
     def rounded(self, vector: Array) -> Array:
         """Returns the vector as its arrays can hold it."""
         return self.pack(self.unpack(vector))
+
+
+@functools.lru_cache(maxsize=8)
+def _all_labels(layout: Layout) -> tuple[str, ...]:
+    parts = zip(layout.names, layout.structs, strict=True)
+    return tuple(label for part in parts for label in _labels(*part))
 
 
 def _is_complex(struct: jax.ShapeDtypeStruct) -> bool:

@@ -100,9 +100,7 @@ def domain_of(function: Any, subject: Subject) -> Domain:
     )
 
 
-def directions(
-    layout: Layout, sizes: Array, random: int | None, rng: np.random.Generator
-) -> Iterator[Direction]:
+def ways(layout: Layout, sizes: Array, random: int | None, rng: np.random.Generator) -> Iterator[Direction]:
     """Yields the unit vectors of each block, or random ones where there are many elements.
 
     Args:
@@ -145,9 +143,9 @@ def reference_of(subject: Subject, domain: Domain, random: int | None, rng: np.r
         return subject.evaluate(subject.inputs.rounded(here + distance * all_inputs))
 
     level = noise(along_all, float(subject.inputs.epsilon.max()))
-    ways = tuple(directions(subject.inputs, sizes, random, rng))
-    studies = (study(_line(subject, domain, way, base), level, subject.outputs.epsilon) for way in ways)
-    return Reference(base=base, noise=level, directions=ways, studies=tuple(studies))
+    all_ways = tuple(ways(subject.inputs, sizes, random, rng))
+    studies = (study(_line(subject, domain, way, base), level, subject.outputs.epsilon) for way in all_ways)
+    return Reference(base=base, noise=level, directions=all_ways, studies=tuple(studies))
 
 
 def _line(subject: Subject, domain: Domain, way: Direction, base: Array) -> Line:

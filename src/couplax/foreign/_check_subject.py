@@ -79,8 +79,8 @@ def subject_of(function: Callable[..., Any], args: tuple[Any, ...]) -> Subject:
         name=_name(function),
         function=bare,
         args=args,
-        inputs=_layout(args, _parameters(function)),
-        outputs=_layout(jax.eval_shape(bare, *args), None),
+        inputs=_layout(args, _parameters(function, len(args))),
+        outputs=_layout(jax.eval_shape(bare, *args), _returned(function)),
     )
     if not subject.inputs.labels or not subject.outputs.labels:
         raise DerivativeError(
@@ -99,38 +99,47 @@ def _varies(leaf: Any) -> bool:
     return bool(jnp.issubdtype(leaf.dtype, jnp.inexact))
 
 
-def _layout(tree: Any, parameters: list[str] | None) -> Layout:
-    """Returns the layout of the leaves that vary, with parameters' names for the arguments."""
+def _layout(tree: Any, heads: list[str]) -> Layout:
+    """Returns the layout of the leaves that vary; `heads` are names for the parts of a tuple."""
     pairs = [(path, leaf) for path, leaf in jax.tree.leaves_with_path(tree) if _varies(leaf)]
     return Layout(
-        names=tuple(_spelt(path, parameters) for path, _ in pairs),
+        names=tuple(_spelt(path, heads) for path, _ in pairs),
         structs=tuple(jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for _, leaf in pairs),
     )
 
 
-def _spelt(path: Any, parameters: list[str] | None) -> str:
-    if parameters is None:
-        return jax.tree_util.keystr(path, simple=True, separator=".") or "output"
-    head = parameters[path[0].idx] if path[0].idx < len(parameters) else f"args[{path[0].idx}]"
-    return head + jax.tree_util.keystr(path[1:])
+def _spelt(path: Any, heads: list[str]) -> str:
+    if not path:
+        return heads[0] if heads else "output"
+    place = getattr(path[0], "idx", None)
+    if place is None or place >= len(heads):
+        return jax.tree_util.keystr(path, simple=True, separator=".")
+    return heads[place] + jax.tree_util.keystr(path[1:])
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    """Returns the names of the function's positional parameters, as far as it has any."""
+def _returned(function: Callable[..., Any]) -> list[str]:
+    """Returns the names of what a function of a model returns; no other function has any."""
+    named = getattr(function, "outputs", ())
+    if isinstance(named, str):
+        return [named]
+    return [str(name) for name in named] if isinstance(named, tuple) else []
+
+
+def _parameters(function: Callable[..., Any], count: int) -> list[str]:
+    """Returns names for `count` arguments: those of the parameters, as far as there are any."""
     named = getattr(function, "inputs", None)
     if isinstance(named, tuple) and all(isinstance(name, str) for name in named):
         return list(named)  # A function of a model takes its arguments by position, and says what they are.
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return []
-    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [parameter.name for parameter in parameters if parameter.kind in by_position]
+        parameters = ()
+    names = [parameter.name for parameter in parameters if parameter.kind in by_position]
+    return [*names, *(f"args[{k}]" for k in range(len(names), count))]
 
 
 def _name(function: Callable[..., Any]) -> str:
-    return (
-        function.code.name
-        if isinstance(function, Foreign)
-        else getattr(function, "__name__", type(function).__name__)
-    )
+    if isinstance(function, Foreign):
+        return function.code.name
+    return getattr(function, "__name__", type(function).__name__)
