@@ -12,11 +12,6 @@ import pytest
 from couplax import ModelError
 from couplax.cli import main
 
-SHADOWED = pytest.mark.xfail(
-    reason="the module couplax.cli._demo, once imported, takes the place of the function of that name",
-    raises=TypeError,
-)
-
 
 @pytest.fixture
 def demo_module() -> Any:
@@ -69,7 +64,6 @@ def test_a_missed_figure_is_marked_and_told(
     assert "0 of 1 figures within their bounds" in shown[-1]
 
 
-@SHADOWED
 def test_a_missed_figure_fails_the_command(
     demo_module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +75,6 @@ def test_a_figure_that_is_nan_is_missed(demo_module: Any) -> None:
     assert not demo_module.Check(what="a figure", figure=float("nan"), bound=1.0).ok
 
 
-@SHADOWED
 def test_a_fault_of_the_users_is_one_message_and_exit_code_one(
     demo_module: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,3 +258,14 @@ def test_a_table_of_two_rules_can_be_brought() -> None:
     }
     (came,) = jec.jaxpr_as_fun(finalise(closed, rules=rules))(1.0)
     assert float(came) == float(jnp.cos(1.0)) + 2
+
+
+def test_a_mapped_while_with_a_condition_per_lane_goes_on_until_all_lanes_end() -> None:
+    def halved(x: Any, step: Any) -> Any:
+        return jax.lax.while_loop(lambda c: c[0].sum() > 1, lambda c: (c[0] / 2, c[1] + step), (x, 0.0))
+
+    mapped = jax.vmap(halved, (0, None))
+    x = jnp.array([[5.0, 1.0], [0.5, 0.1], [100.0, 3.0]])
+    staged = cpx.stage(mapped, x, 1.5)
+    for came, want in zip(staged(x, 1.5), mapped(x, 1.5), strict=True):
+        np.testing.assert_array_equal(came, want)

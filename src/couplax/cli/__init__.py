@@ -18,13 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument("--folder", type=Path, default=Path("demo"), help="where its files go (default: demo)")
     chosen = parser.parse_args(arguments)
     try:
-        return _demo(chosen.folder)
+        return _run_demo(chosen.folder)
     except CouplaxError as error:
         print(f"couplax: {error}", file=sys.stderr)
         return 1
 
 
-def _demo(folder: Path) -> int:
+def _run_demo(folder: Path) -> int:
     from couplax.cli._demo import demo
 
     return 0 if demo(folder) else 1

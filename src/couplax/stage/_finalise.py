@@ -152,16 +152,20 @@ def _trace_implementation(context: FinaliseContext, inputs: list[Value]) -> Sequ
             f"Primitive `{primitive.name}`, reached at {where(context.eqn)}, has no finalise rule, and its "
             f"implementation is not JAX code: {error}\nRegister a rule with `couplax.stage.finalise_rule`."
         ) from error
-    if _mentions(inner.jaxpr, primitive):
+    if _is_one_equation(inner, primitive):
         # The implementation only compiles and runs the primitive: it is an operation.
         return context.keep(*inputs)
     return context.inline(inner, *inputs)
 
 
-def _mentions(jaxpr: Any, primitive: jec.Primitive) -> bool:
-    inner = (sub for eqn in jaxpr.eqns for sub in jec.jaxprs_in_params(eqn.params))
-    return any(eqn.primitive is primitive for eqn in jaxpr.eqns) or any(
-        _mentions(j, primitive) for j in inner
+def _is_one_equation(inner: Any, primitive: jec.Primitive) -> bool:
+    """Returns whether `inner` is an equation of `primitive` and nothing else, calls around it not counted."""
+    if len(inner.eqns) != 1:
+        return False
+    (eqn,) = inner.eqns
+    called = _WRAPPED.get(eqn.primitive.name)
+    return eqn.primitive is primitive or (
+        called is not None and _is_one_equation(closed_jaxpr(eqn.params[called]), primitive)
     )
 
 
@@ -196,8 +200,33 @@ def _high_level(context: FinaliseContext, *inputs: Value, _prim: Any) -> list[Va
 def _while(
     context: FinaliseContext, *inputs: Value, cond_jaxpr: Any, body_jaxpr: Any, **counts: int
 ) -> list[Value]:
-    finalised = context.finalised
-    return context.keep(*inputs, cond_jaxpr=finalised(cond_jaxpr), body_jaxpr=finalised(body_jaxpr))
+    cond, body = context.finalised(cond_jaxpr), context.finalised(body_jaxpr)
+    if cond.out_avals[0].shape == ():
+        return context.keep(*inputs, cond_jaxpr=cond, body_jaxpr=body)
+    return _lanes_while(cond, body, inputs, counts["cond_nconsts"], counts["body_nconsts"])
+
+
+def _lanes_while(
+    cond: jec.ClosedJaxpr, body: jec.ClosedJaxpr, inputs: Sequence[Value], first: int, second: int
+) -> list[Value]:
+    """Returns the carries of a mapped `while`: it goes on while a lane does; one that has ended stays."""
+    of_cond, of_body = inputs[:first], inputs[first : first + second]
+
+    def lanes(carries: Sequence[Value]) -> Value:
+        return interpret(cond, [*of_cond, *carries])[0]
+
+    def turn(carries: tuple[Value, ...]) -> tuple[Value, ...]:
+        goes_on, moved = lanes(carries), interpret(body, [*of_body, *carries])
+        return tuple(_where_lane(goes_on, new, old) for new, old in zip(moved, carries, strict=True))
+
+    init = tuple(inputs[first + second :])
+    return list(jax.lax.while_loop(lambda carries: jnp.any(lanes(carries)), turn, init))
+
+
+def _where_lane(lanes: Value, new: Value, old: Value) -> Value:
+    aval = jax.typeof(new)
+    wide = jax.lax.broadcast_in_dim(lanes, aval.shape, range(jax.typeof(lanes).ndim))
+    return jax.lax.select(wide, new, old)
 
 
 @finalise_rule("scan")
