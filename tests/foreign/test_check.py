@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import couplax as cpx
-from couplax.foreign import Central, ComplexStep, paired
-from couplax.foreign._check import check_derivatives
-from couplax.foreign._check_report import DerivativeReport
+from couplax.foreign import Central, ComplexStep, DerivativeReport, check_derivatives, paired
 
 Array = np.ndarray[Any, Any]
 
@@ -240,6 +238,15 @@ def test_a_domain_left_by_a_step_is_noted() -> None:
         report = check_derivatives(scalar(fn, tangent=exact), 0.0)
         assert report.ok, str(report)
         assert ("bounds", False) in subjects(report)
+
+
+def test_a_derivative_that_no_difference_can_reach_is_neither_right_nor_wrong() -> None:
+    def isolated(x: Any) -> Any:
+        return np.float64(1) if x == 0.5 else np.float64(np.nan)
+
+    report = check_derivatives(scalar(isolated, tangent=lambda p, t: np.float64(3)), 0.5)
+    assert [row.verdict for row in report.rows] == ["unsure"]
+    assert "1 undecided" in report.headline
 
 
 def test_outputs_that_are_not_finite_are_a_fault() -> None:

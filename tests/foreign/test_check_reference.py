@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import couplax as cpx
-from couplax.foreign._check import check_derivatives
+from couplax.foreign import check_derivatives
 from couplax.foreign._check_layout import Layout
 from couplax.foreign._check_noise import noise
 from couplax.foreign._check_steps import Line, Study, study

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import couplax as cpx
-from couplax.foreign._command import foreign_command
+from couplax.foreign import foreign_command
 
 Make = Callable[..., cpx.Foreign]
 
@@ -208,7 +208,7 @@ def test_an_interrupt_stops_the_command_and_its_children(tmp_path: Path, call: s
     program = f"""
         import jax
         import jax.numpy as jnp
-        from couplax.foreign._command import foreign_command
+        from couplax import foreign_command
         command = ["/bin/sh", "-c", {SLOW.format(pid=pid)!r}]
         f = foreign_command(command, ["x"], jnp.float32, folder={str(tmp_path)!r})
         {call}

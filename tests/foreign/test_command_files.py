@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import couplax as cpx
-from couplax.foreign._command import foreign_command
+from couplax.foreign import foreign_command
 
 COPY = ["cp", "{input}", "{output}"]
 THREE = jax.ShapeDtypeStruct((3,), jnp.float64)

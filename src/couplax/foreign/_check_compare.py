@@ -45,10 +45,11 @@ class _Entries:
     def worst(self, names: tuple[str, str], derivative: str) -> Row:
         """Returns the row of the entry that differs most for what is allowed."""
         errors = abs(self.values - self.references)
-        differs = ~(errors <= self.allowed)
+        known = np.isfinite(self.references)
+        differs = ~(errors <= self.allowed) & known
         ratio = np.where(np.isnan(errors), np.inf, errors / np.maximum(self.allowed, np.finfo(float).tiny))
         place = int(np.argmax(np.where(differs, ratio + 1, np.minimum(ratio, 1))))
-        unsure = bool(np.any((self.bounds > _UNSURE * self.sizes) & (self.references != 0)))
+        unsure = bool(np.any(~known | ((self.bounds > _UNSURE * self.sizes) & (self.references != 0))))
         verdict: Verdict = "WRONG" if differs.any() else "unsure" if unsure else "ok"
         return Row(
             input=names[0],

@@ -25,7 +25,7 @@ class Row:
         error: how much they differ; `allowed`: how much they may.
         step: the size of the step, relative to the input, at which the reference is most exact; 0 where
             none is taken.
-        verdict: `unsure` where the code is too noisy to tell.
+        verdict: `unsure` where differences cannot tell: noise is too large, or steps leave the domain.
     """
 
     input: str
@@ -114,7 +114,7 @@ class DerivativeReport:
             f"{len(self._wrong)} of {len(self.rows)} wrong" if self._wrong else f"all {len(self.rows)} right"
         )
         unsure = sum(row.verdict == "unsure" for row in self.rows)
-        wrong += f", {unsure} too noisy to tell" if unsure else ""
+        wrong += f", {unsure} undecided" if unsure else ""
         others = f", {faults} other fault{'s' if faults > 1 else ''}" if faults else ""
         calls = f" ({self.calls} calls)" if self.calls else ""
         return f"Derivatives of `{self.name}`: {wrong}{others}{calls}"

@@ -71,10 +71,10 @@ class Line:
         up, down = self._at(step), self._at(-step)
         return (up[1] - down[1]) / (up[0] - down[0]), np.maximum(abs(up[1]), abs(down[1]))
 
-    def change(self, step: float) -> tuple[Array, Array]:
-        """Returns the change of each output over the step, divided by it, and the outputs there."""
+    def one_way(self, step: float) -> Array:
+        """Returns the change of each output over the step, divided by it."""
         moved, there = self._at((self.side or 1) * step)
-        return (there - self.base) / moved, there
+        return (there - self.base) / moved
 
     def _at(self, distance: float) -> tuple[float, Array]:
         """Returns how far the inputs really move, after rounding, and the outputs there."""
@@ -182,8 +182,7 @@ class _Ladder:
 
     def variation(self) -> Array:
         """Returns the slope of each output between here and the widest step, both ways and one way."""
-        one_way, _ = self._line.change(self.steps[0])
-        return np.fmax(abs(self._slopes[0]), abs(one_way))
+        return np.fmax(abs(self._slopes[0]), abs(self._line.one_way(self.steps[0])))
 
     def is_finite(self) -> bool:
         return bool(np.isfinite(np.stack(self._slopes)).all())
