@@ -52,19 +52,5 @@ def call_target(context: Any, name: str, target: Any, operands: Any) -> Any:
 
 
 def hold(context: Any, target: Any) -> None:
-    """Keeps `target` as long as the program that is being lowered."""
+    """Keeps `target` as long as the program that is being lowered, which JAX then refuses to serialise."""
     context.module_context.add_keepalive(target)
-    # It lives in this process alone. A host callback keeps the program out of the compilation cache on disk
-    # and out of serialised programs.
-    context.module_context.add_host_callback(_Held(target))
-
-
-class _Held:
-    """A host callback that JAX holds and never calls."""
-
-    def __init__(self, target: Any) -> None:
-        self._target = target
-
-    def __call__(self) -> Any:
-        """Returns what is held."""
-        return self._target

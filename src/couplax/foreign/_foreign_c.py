@@ -8,6 +8,18 @@ import jax.numpy as jnp
 from couplax.foreign._c_declaration import declaration_of
 from couplax.foreign._c_routine import CAdjoint, CRoutine, CTangent, address_of
 from couplax.foreign._foreign import Foreign, foreign
+from couplax.foreign._native_counts import collect
+from couplax.foreign._tally import Tally
+
+
+class _ForeignC(Foreign):
+    """A foreign code whose calls in programs are counted in the extension."""
+
+    @property
+    def tally(self) -> Tally:
+        """Counts of calls since they were last reset; those of programs are collected now."""
+        collect(self._host)
+        return self._host.tally
 
 
 def foreign_c(
@@ -64,7 +76,7 @@ def foreign_c(
         ForeignError: the library or a symbol is not there, or the arguments do not name each input and
         output.
     """
-    called = name or (symbol if isinstance(symbol, str) else getattr(symbol, "__name__", f"0x{symbol:x}"))
+    called = name or (symbol if isinstance(symbol, str) else _name_of(symbol))
     declaration, returns = declaration_of(called, inputs, out, arguments, size_dtype)
     routine = CRoutine(
         declaration=declaration,
@@ -74,7 +86,7 @@ def foreign_c(
         adjoint=None if adjoint is None else address_of(library, adjoint),
         thread_safe=thread_safe,
     )
-    return foreign(
+    made = foreign(
         routine,
         returns,
         tangent=None if routine.tangent is None else CTangent(routine, routine.tangent),
@@ -82,4 +94,11 @@ def foreign_c(
         thread_safe=thread_safe,
         name=called,
         **options,
+    )
+    return _ForeignC(made.code)
+
+
+def _name_of(pointer: Any) -> str:
+    return (
+        f"routine at 0x{pointer:x}" if isinstance(pointer, int) else getattr(pointer, "__name__", "routine")
     )
