@@ -1,9 +1,11 @@
 """The project's own files hold together: pins, package, change log, make."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -65,17 +67,38 @@ def test_no_source_file_is_longer_than_one_can_read() -> None:
     assert {path: size for path, size in sizes.items() if size > LONGEST_FILE} == {}
 
 
-def test_the_wheel_holds_every_module_and_says_that_it_is_typed(tmp_path: Path) -> None:
-    # A copy is built, so that no build folder is left in the checkout.
+def copied(tmp_path: Path) -> Path:
+    """Returns a copy of what is built, so that no build folder is left in the checkout."""
     source = tmp_path / "source"
-    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    left_out = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so")
+    shutil.copytree(ROOT / "src", source / "src", ignore=left_out)
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
+    return source
+
+
+def test_the_source_distribution_holds_what_the_compiled_route_is_built_from(tmp_path: Path) -> None:
+    source = copied(tmp_path)
+    build = "import setuptools.build_meta as backend; print(backend.build_sdist('.'))"
+    subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
+    (archive,) = source.glob("couplax-*.tar.gz")
+    with tarfile.open(archive) as held:
+        names = {Path(name).name for name in held.getnames()}
+    assert {path.name for path in (ROOT / "src/couplax/foreign/_native").iterdir()} <= names
+
+
+def test_without_a_compiler_a_wheel_is_built_that_holds_every_module_and_is_typed(tmp_path: Path) -> None:
+    source = copied(tmp_path)
     build = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*build, "--wheel-dir", str(tmp_path), str(source)], check=True)
+    no_compiler = {**os.environ, "CC": "no-such-compiler"}
+    subprocess.run([*build, "--wheel-dir", str(tmp_path), str(source)], check=True, env=no_compiler)
     (wheel,) = tmp_path.glob("couplax-*.whl")
     held = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("couplax/")}
-    written = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/couplax").rglob("*.py")}
+    written = {
+        path.relative_to(ROOT / "src").as_posix()
+        for path in (ROOT / "src/couplax").rglob("*.py*")
+        if path.suffix in {".py", ".pyi"}
+    }
     assert held == written | {"couplax/py.typed"}
 
 
