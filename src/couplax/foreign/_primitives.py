@@ -22,8 +22,8 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from couplax._errors import ForeignError
-from couplax.foreign._caller import told_failures
 from couplax.foreign._host import Host
+from couplax.foreign._route import lowering
 from couplax.foreign._signature import Signature
 
 Arrays = Sequence[np.ndarray]
@@ -137,29 +137,8 @@ foreign_value_p.def_impl(eager(_value_call))
 foreign_linear_p.def_impl(eager(_linear_call))
 
 
-def lowered(call: Callable[..., Arrays]) -> Callable[..., Any]:
-    def lower(context: Any, *operands: Any, **params: Any) -> Any:
-        def callback(*arrays: Any) -> tuple[np.ndarray, ...]:
-            with told_failures(params["host"].code.name):
-                return tuple(call([np.asarray(array) for array in arrays], **params))
-
-        results, _, _ = mlir.emit_python_callback(
-            context,
-            callback,
-            None,
-            list(operands),
-            context.avals_in,
-            context.avals_out,
-            has_side_effect=False,
-            returns_token=False,
-        )
-        return results
-
-    return lower
-
-
-mlir.register_lowering(foreign_value_p, lowered(_value_call))
-mlir.register_lowering(foreign_linear_p, lowered(_linear_call))
+mlir.register_lowering(foreign_value_p, lowering(_value_call, native="value"))
+mlir.register_lowering(foreign_linear_p, lowering(_linear_call, native="linear"))
 
 
 def _value_jvp(

@@ -25,10 +25,10 @@ from couplax.foreign._primitives import (
     foreign_second_p,
     lane_of,
     linear_structs,
-    lowered,
     parts_of,
     stacked,
 )
+from couplax.foreign._route import lowering
 from couplax.foreign._signature import Signature
 
 Array = np.ndarray[Any, Any]
@@ -73,7 +73,7 @@ def _second_avals(
 
 
 foreign_second_p.def_impl(eager(_second_call))
-mlir.register_lowering(foreign_second_p, lowered(_second_call))
+mlir.register_lowering(foreign_second_p, lowering(_second_call))
 batching.primitive_batchers[foreign_second_p] = batcher(foreign_second_p)
 
 
