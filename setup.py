@@ -20,8 +20,8 @@ def extensions() -> list[Extension]:
     return [
         Extension(
             "couplax.foreign._native_calls",
-            sources=[f"{SOURCES}/{name}.c" for name in ("module", "python_call", "c_call")],
-            depends=[f"{SOURCES}/native.h"],
+            sources=[f"{SOURCES}/{name}.c" for name in ("module", "python_call", "c_call", "memo")],
+            depends=[f"{SOURCES}/native.h", f"{SOURCES}/memo.h"],
             include_dirs=[f"{next(iter(jaxlib.__path__))}/include", numpy.get_include()],
             extra_compile_args=["-std=gnu11", "-O2", "-pthread", "-fno-strict-aliasing"],
             optional=True,

@@ -131,9 +131,9 @@ def in_loop(call: Callable[[Any], Any], fastest: Any, x: Any) -> Callable[[], An
 def square_in_c(library: Path, n: int | None) -> cpx.Foreign:
     """Returns the square of a number, or of an array, in C."""
     if n is None:
-        return cpx.foreign_c(library, "square", [F64], F64)
+        return cpx.foreign_c(library, "square", [F64], F64, memo=0)
     struct = jax.ShapeDtypeStruct(("n",), F64)
-    return cpx.foreign_c(library, "squares", [struct], struct, arguments=("n", "in0", "out0"))
+    return cpx.foreign_c(library, "squares", [struct], struct, arguments=("n", "in0", "out0"), memo=0)
 
 
 # ---- the Sellar problem

@@ -340,6 +340,38 @@ def test_calls_in_programs_are_counted_by_their_purpose(library: Path) -> None:
     assert (exact.tally.adjoints, exact.tally.probes) == (1, 0)
 
 
+def test_programs_remember_the_last_points_until_the_tally_is_reset(library: Path) -> None:
+    if extension() is None:
+        pytest.skip("couplax was built without its compiled route")
+    code = cpx.foreign_c(library, "disc2", DISC2, F64, memo=2, name="remembered")
+    program = jax.jit(lambda y: code(y, 1.0, 2.0)).lower(1.0).compile()
+    values = [float(program(y)) for y in (1.0, 4.0, 1.0, 4.0, 9.0, 4.0, 1.0)]
+    assert values == [4.0, 5.0, 4.0, 5.0, 6.0, 5.0, 4.0]
+    # 9 takes the place of 1, the one kept longest ago; 4 is still there.
+    assert (code.tally.values, code.tally.memo_hits) == (4, 3)
+    code.tally.reset()
+    assert program(4.0) == 5.0
+    assert (code.tally.values, code.tally.memo_hits) == (1, 0)
+
+
+def test_a_probe_finds_the_values_and_a_value_does_not_find_the_probes(library: Path) -> None:
+    if extension() is None:
+        pytest.skip("couplax was built without its compiled route")
+    code = cpx.foreign_c(library, "disc2", DISC2, F64, name="probed")
+    gradient = jax.jit(jax.grad(lambda y: code(y, 1.0, 2.0)))
+    jax.block_until_ready([gradient(3.0), gradient(3.0)])
+    assert (code.tally.probes, code.tally.values) == (1, 1)
+
+
+def test_lanes_that_are_equal_are_one_call(library: Path) -> None:
+    if extension() is None:
+        pytest.skip("couplax was built without its compiled route")
+    code = cpx.foreign_c(library, "disc2", DISC2, F64, name="lanes")
+    mapped = jax.jit(jax.vmap(code, (0, None, None)))
+    np.testing.assert_array_equal(mapped(jnp.array([4.0, 9.0, 4.0]), 0.0, 0.0), [2.0, 3.0, 2.0])
+    assert (code.tally.values, code.tally.memo_hits) == (2, 1)
+
+
 def test_one_thread_at_a_time_is_in_a_routine(library: Path) -> None:
     code = cpx.foreign_c(library, "crowded", [F64], F64, memo=0)
     loop = jax.jit(lambda x: jax.lax.fori_loop(0, 50, lambda _, c: code(c), x)).lower(0.0).compile()

@@ -15,6 +15,7 @@ import numpy as np
 from couplax.foreign._c_declaration import Struct
 from couplax.foreign._c_plan import NOT_PREPARED, ZEROED, Kind, Plan
 from couplax.foreign._extension import C_TARGET, extension
+from couplax.foreign._native_counts import Book
 
 Array = np.ndarray[Any, Any]
 
@@ -96,10 +97,15 @@ _targets: "WeakValueDictionary[Hashable, Any]" = WeakValueDictionary()
 
 
 def target_of(
-    plan: Plan, address: int, lock: Any, counter: Any, mapped: Sequence[bool], lanes: int | None
+    plan: Plan,
+    address: int,
+    lock: Any,
+    book: Book,
+    mapped: Sequence[bool],
+    lanes: int | None,
 ) -> Any:
     """Returns the plan as the extension calls it, the same for equal ones, so that XLA folds equal calls."""
-    key = (plan, address, lock, counter, tuple(mapped), lanes)
+    key = (plan, address, lock, book, tuple(mapped), lanes)
     target = _targets.get(key)
     if target is None:
         strides = [0 if lanes and not flag else _size(s) for s, flag in zip(plan.inputs, mapped, strict=True)]
@@ -107,13 +113,16 @@ def target_of(
             address,
             plan.parameters,
             tuple(strides),
+            tuple(_size(struct) for struct in plan.inputs),
             tuple(_size(struct) for struct in plan.outputs),
             plan.preparations,
             plan.returned,
             plan.returned_to,
             1 if lanes is None else lanes,
             lock,
-            counter,
+            book.calls,
+            book.hits,
+            book.memos,
         )
         _targets[key] = target
     return target

@@ -15,7 +15,7 @@ from couplax.foreign._c_declaration import Declaration, Returns, Struct
 from couplax.foreign._c_plan import Plan, adjoint_plan, tangent_plan, value_plan
 from couplax.foreign._extension import extension, hold
 from couplax.foreign._host import Host
-from couplax.foreign._native_counts import counters_of
+from couplax.foreign._native_counts import Purpose, ledger_of
 from couplax.foreign._native_linear import Call, NativeLinear, floating
 from couplax.foreign._route import AbstractNative, lowered
 from couplax.foreign._signature import Signature
@@ -164,16 +164,15 @@ class _Program:
 
     def value(self, operands: Arrays, mapped: Sequence[bool], lanes: int | None) -> Any:
         """Returns the lowered value; all lanes in one call."""
-        counters = counters_of(self.host)
-        call = self._call(value_plan, self.routine.address, counters.values, mapped, lanes)
+        call = self._call(value_plan, self.routine.address, "values", mapped, lanes)
         return lowered(self.context, lambda *x: call(x), operands)
 
     def linear(self) -> NativeLinear:
         """Returns the linear map."""
-        routine, counters = self.routine, counters_of(self.host)
-        value = self._call(value_plan, routine.address, counters.probes)
-        tangent = routine.tangent and self._call(tangent_plan, routine.tangent, counters.tangents)
-        adjoint = routine.adjoint and self._call(adjoint_plan, routine.adjoint, counters.adjoints)
+        routine = self.routine
+        value = self._call(value_plan, routine.address, "probes")
+        tangent = routine.tangent and self._call(tangent_plan, routine.tangent, "tangents")
+        adjoint = routine.adjoint and self._call(adjoint_plan, routine.adjoint, "adjoints")
         inputs, outputs = routine.structs
         return NativeLinear(
             code=self.host.code,
@@ -188,14 +187,15 @@ class _Program:
         self,
         make: Callable[..., Plan],
         address: Address,
-        counter: Any,
+        purpose: Purpose,
         mapped: Sequence[bool] | None = None,
         lanes: int | None = None,
     ) -> Call:
         shapes = tuple(struct.shape for struct in self.signature.arguments.structs)
         plan = make(self.routine.declaration, shapes)
         flags = mapped if mapped is not None else [False] * len(plan.inputs)
-        target = target_of(plan, address.number, self.routine.lock, counter, flags, lanes)
+        book = ledger_of(self.host).book(purpose, plan)
+        target = target_of(plan, address.number, self.routine.lock, book, flags, lanes)
         hold(self.context, (target, address))
         return lambda arrays: call_from_program(target, plan, lanes, arrays)
 

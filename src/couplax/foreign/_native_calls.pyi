@@ -31,6 +31,10 @@ class Lock:
 class Counter:
     def take(self) -> int: ...
 
+class Memo:
+    def __new__(cls, size: int, /) -> Self: ...
+    def clear(self) -> None: ...
+
 class Routine:
     index: int
     def __new__(
@@ -38,6 +42,7 @@ class Routine:
         address: int,
         parameters: tuple[tuple[int, str, int], ...],
         input_strides: tuple[int, ...],
+        input_sizes: tuple[int, ...],
         output_strides: tuple[int, ...],
         preparations: tuple[int, ...],
         returned: str,
@@ -45,5 +50,7 @@ class Routine:
         lanes: int,
         lock: Lock | None,
         counter: Counter,
+        hits: Counter,
+        memos: tuple[Memo, ...],
         /,
     ) -> Self: ...

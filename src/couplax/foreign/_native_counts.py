@@ -1,34 +1,97 @@
-"""Calls that programs made of native routines: counted in the extension, collected for the tally."""
+"""What programs do with native routines: calls are counted and points remembered in the extension."""
 
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from couplax.foreign._extension import extension
 from couplax.foreign._host import Host
 
+Purpose = Literal["values", "probes", "tangents", "adjoints"]
 
-class Counters:
-    """Counters of the extension, one for each purpose of a call."""
 
-    def __init__(self) -> None:
+@dataclass(frozen=True, slots=True)
+class Book:
+    """Where the calls of one plan for one purpose are written down.
+
+    Attributes:
+        calls, hits: counters of calls, and of points that were remembered.
+        memos: the last points; the first memo is also written to.
+    """
+
+    calls: Any
+    hits: Any
+    memos: tuple[Any, ...]
+
+
+_LOOKED_UP: dict[Purpose, tuple[Purpose, ...]] = {
+    "values": ("values",),
+    "probes": ("probes", "values"),
+    "tangents": (),
+    "adjoints": (),
+}
+
+
+class Ledger:
+    """The books of one code."""
+
+    def __init__(self, host: Host) -> None:
         counter = extension().Counter
-        self.values, self.probes, self.tangents, self.adjoints = counter(), counter(), counter(), counter()
+        self.counters: dict[Purpose, Any] = {
+            "values": counter(),
+            "probes": counter(),
+            "tangents": counter(),
+            "adjoints": counter(),
+        }
+        self.hits = counter()
+        self._size = host.code.memo
+        self._memos: dict[tuple[Purpose, Hashable], Any] = {}
+
+    def book(self, purpose: Purpose, plan: Hashable) -> Book:
+        """Returns the book for calls of `plan`; probes are looked for among the values too."""
+        looked = _LOOKED_UP[purpose] if self._size > 0 else ()
+        memos = tuple(self._memo(kind, plan) for kind in looked)
+        return Book(self.counters[purpose], self.hits, memos)
+
+    def _memo(self, purpose: Purpose, plan: Hashable) -> Any:
+        key = (purpose, plan)
+        if key not in self._memos:
+            self._memos[key] = extension().Memo(self._size)
+        return self._memos[key]
+
+    def forget(self) -> None:
+        """Forgets all points, and all calls that were not collected."""
+        for memo in self._memos.values():
+            memo.clear()
+        for counter in (*self.counters.values(), self.hits):
+            counter.take()
 
 
-_counters: "WeakKeyDictionary[Host, Counters]" = WeakKeyDictionary()
+_ledgers: "WeakKeyDictionary[Host, Ledger]" = WeakKeyDictionary()
 
 
-def counters_of(host: Host) -> Counters:
-    """Returns the counters of `host`'s code."""
-    if host not in _counters:
-        _counters[host] = Counters()
-    return _counters[host]
+def ledger_of(host: Host) -> Ledger:
+    """Returns the books of `host`'s code; when its tally is reset, they are forgotten with the rest."""
+    ledger = _ledgers.get(host)
+    if ledger is None:
+        ledger = _ledgers[host] = Ledger(host)
+        forget = host.tally.forget
+
+        def forget_both(ledger: Ledger = ledger) -> None:
+            forget()
+            ledger.forget()
+
+        host.tally.forget = forget_both
+    return ledger
 
 
 def collect(host: Host) -> None:
     """Moves what was counted in programs into the tally of `host`."""
-    counters = _counters.get(host)
-    if counters is not None:
-        host.tally.values += counters.values.take()
-        host.tally.probes += counters.probes.take()
-        host.tally.tangents += counters.tangents.take()
-        host.tally.adjoints += counters.adjoints.take()
+    ledger = _ledgers.get(host)
+    if ledger is not None:
+        host.tally.values += ledger.counters["values"].take()
+        host.tally.probes += ledger.counters["probes"].take()
+        host.tally.tangents += ledger.counters["tangents"].take()
+        host.tally.adjoints += ledger.counters["adjoints"].take()
+        host.tally.memo_hits += ledger.hits.take()

@@ -6,7 +6,7 @@
    So one prototype with all registers and enough stack words serves every parameter list: a callee reads
    those that it has, and the caller cleans up. */
 
-#include "native.h"
+#include "memo.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -86,6 +86,7 @@ typedef struct {
   int64_t index, lanes;
   Py_ssize_t inputs, outputs, parameters;
   int64_t *input_strides; /* bytes per lane; 0 for an input that the lanes share */
+  int64_t *input_sizes; /* bytes of one lane */
   int64_t *output_strides;
   int64_t *preparations;
   Parameter *parameter;
@@ -93,7 +94,11 @@ typedef struct {
   int64_t returned_to;  /* its output */
   int needs_stack;
   PyObject *counter; /* shared by the plans of one code for one purpose, which it outlives */
+  PyObject *hits;    /* the same, for calls that were remembered */
+  PyObject *memos;   /* a tuple: the first is also written to; empty where nothing is remembered */
 } Routine;
+
+enum { BUFFERS = 64 };
 
 /* ---- one call ---- */
 
@@ -209,17 +214,46 @@ static void run_lane(Routine *self, char *const *inputs, char *const *outputs, i
     stored(self->returned, word, outputs[self->returned_to] + lane * self->output_strides[self->returned_to]);
 }
 
+static void count(PyObject *counter) { atomic_fetch_add(&((Counter *)counter)->calls, 1); }
+
+/* Runs one lane, or copies what it gave before. */
+static void remember_lane(Routine *self, char *const *inputs, char *const *outputs, int64_t lane) {
+  Piece pieces[BUFFERS];
+  char *results[BUFFERS];
+  for (Py_ssize_t k = 0; k < self->inputs; k++) {
+    pieces[k].data = inputs[k] + lane * self->input_strides[k];
+    pieces[k].size = (size_t)self->input_sizes[k];
+  }
+  for (Py_ssize_t k = 0; k < self->outputs; k++) results[k] = outputs[k] + lane * self->output_strides[k];
+  for (Py_ssize_t m = 0; m < PyTuple_GET_SIZE(self->memos); m++) {
+    Memo *memo = (Memo *)PyTuple_GET_ITEM(self->memos, m);
+    if (memo_find(memo, pieces, self->inputs, results, self->output_strides, self->outputs)) {
+      count(self->hits);
+      return;
+    }
+  }
+  count(self->counter);
+  run_lane(self, inputs, outputs, lane);
+  Memo *memo = (Memo *)PyTuple_GET_ITEM(self->memos, 0);
+  memo_keep(memo, pieces, self->inputs, results, self->output_strides, self->outputs);
+}
+
 static void run(Routine *self, char *const *inputs, char *const *outputs) {
   pthread_mutex_t *mutex = self->lock != NULL ? &((Lock *)self->lock)->mutex : NULL;
-  atomic_fetch_add(&((Counter *)self->counter)->calls, self->lanes);
+  int remembers = PyTuple_GET_SIZE(self->memos) > 0;
   if (mutex != NULL) pthread_mutex_lock(mutex);
-  for (int64_t lane = 0; lane < self->lanes; lane++) run_lane(self, inputs, outputs, lane);
+  for (int64_t lane = 0; lane < self->lanes; lane++) {
+    if (remembers) {
+      remember_lane(self, inputs, outputs, lane);
+    } else {
+      count(self->counter);
+      run_lane(self, inputs, outputs, lane);
+    }
+  }
   if (mutex != NULL) pthread_mutex_unlock(mutex);
 }
 
 /* ---- the target ---- */
-
-enum { BUFFERS = 64 };
 
 static XLA_FFI_Error *handle(XLA_FFI_CallFrame *frame) {
   if (answered_metadata(frame)) return NULL;
@@ -287,12 +321,12 @@ static PyTypeObject lock_type, counter_type;
 
 static PyObject *routine_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   unsigned long long function;
-  PyObject *parameters, *inputs, *outputs, *preparations, *lock, *counter;
+  PyObject *parameters, *inputs, *outputs, *preparations, *lock, *counter, *hits, *memos, *sizes;
   int returned;
   long long returned_to, lanes;
-  if (!PyArg_ParseTuple(args, "KO!O!O!O!CLLOO!", &function, &PyTuple_Type, &parameters, &PyTuple_Type, &inputs,
-                        &PyTuple_Type, &outputs, &PyTuple_Type, &preparations, &returned, &returned_to, &lanes,
-                        &lock, &counter_type, &counter))
+  if (!PyArg_ParseTuple(args, "KO!O!O!O!O!CLLOO!O!O!", &function, &PyTuple_Type, &parameters, &PyTuple_Type, &inputs,
+                        &PyTuple_Type, &sizes, &PyTuple_Type, &outputs, &PyTuple_Type, &preparations, &returned, &returned_to, &lanes,
+                        &lock, &counter_type, &counter, &counter_type, &hits, &PyTuple_Type, &memos))
     return NULL;
   Routine *self = (Routine *)type->tp_alloc(type, 0);
   if (self == NULL) return NULL;
@@ -300,9 +334,14 @@ static PyObject *routine_new(PyTypeObject *type, PyObject *args, PyObject *keywo
   self->function = (void *)(uintptr_t)function;
   self->lock = Py_TYPE(lock) == &lock_type ? Py_NewRef(lock) : NULL;
   self->counter = Py_NewRef(counter);
+  self->hits = Py_NewRef(hits);
+  self->memos = Py_NewRef(memos);
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(memos); k++)
+    if (Py_TYPE(PyTuple_GET_ITEM(memos, k)) != &memo_type) PyErr_SetString(PyExc_TypeError, "not a Memo");
   self->inputs = PyTuple_GET_SIZE(inputs);
   self->outputs = PyTuple_GET_SIZE(outputs);
   self->input_strides = integers_of(inputs);
+  self->input_sizes = integers_of(sizes);
   self->output_strides = integers_of(outputs);
   self->preparations = integers_of(preparations);
   self->returned = returned == '-' ? 0 : (char)returned;
@@ -318,11 +357,14 @@ static void routine_free(PyObject *object) {
   Routine *self = (Routine *)object;
   table_remove(self->index);
   PyMem_Free(self->input_strides);
+  PyMem_Free(self->input_sizes);
   PyMem_Free(self->output_strides);
   PyMem_Free(self->preparations);
   PyMem_Free(self->parameter);
   Py_XDECREF(self->lock);
   Py_XDECREF(self->counter);
+  Py_XDECREF(self->hits);
+  Py_XDECREF(self->memos);
   PyObject_ClearWeakRefs(object);
   Py_TYPE(object)->tp_free(object);
 }
@@ -335,8 +377,8 @@ static PyGetSetDef routine_fields[] = {{"index", routine_index, NULL, "Its place
 
 static PyTypeObject routine_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "couplax.foreign._native_calls.Routine",
-    .tp_doc = "Routine(address, parameters, input strides, output strides, preparations, return type, its "
-              "output, lanes, lock, counter): a plan for calling a C routine.",
+    .tp_doc = "Routine(address, parameters, input strides, input sizes, output strides, preparations, return "
+              "type, its output, lanes, lock, counter, hits, memos): a plan for calling a C routine.",
     .tp_basicsize = sizeof(Routine),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = routine_new,

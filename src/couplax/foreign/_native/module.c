@@ -1,6 +1,6 @@
 /* The module, the table of targets and the exit guard. */
 
-#include "native.h"
+#include "memo.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -159,7 +159,7 @@ PyMODINIT_FUNC PyInit__native_calls(void) {
   PyObject *module = PyModule_Create(&definition);
   if (module == NULL) return NULL;
   pthread_atfork(NULL, NULL, forget_inside);
-  if (add_mark(module) < 0 || add_python_call(module) < 0 || add_c_call(module) < 0) {
+  if (add_mark(module) < 0 || add_python_call(module) < 0 || add_memo(module) < 0 || add_c_call(module) < 0) {
     Py_DECREF(module);
     return NULL;
   }
