@@ -123,7 +123,7 @@ def test_a_wrong_shape_names_the_code_and_both_shapes(fastest: Route) -> None:
         program(1.0)
 
 
-def test_an_array_that_a_code_keeps_stays_what_it_was(fastest: Route) -> None:
+def test_an_array_that_a_code_keeps_stays_what_it_was_on_the_callback_route() -> None:
     kept: list[Any] = []
 
     def keeper(x: Any) -> Any:
@@ -132,9 +132,22 @@ def test_an_array_that_a_code_keeps_stays_what_it_was(fastest: Route) -> None:
 
     x = jnp.arange(1000.0)
     code = cpx.foreign(keeper, out=jax.ShapeDtypeStruct(x.shape, x.dtype))
-    program = compiled(fastest, lambda x: jax.lax.fori_loop(0, 5, lambda _, c: code(c), x), x)
+    program = compiled("callback", lambda x: jax.lax.fori_loop(0, 5, lambda _, c: code(c), x), x)
     program(x)
     assert [array[0] for array in kept] == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_code_that_keeps_an_array_is_told_so_on_the_compiled_route() -> None:
+    if extension() is None:
+        pytest.skip("couplax was built without its compiled route")
+    kept: list[Any] = []
+    x = jnp.arange(1000.0)
+    code = cpx.foreign(
+        lambda x: kept.append(x) or x + 1, out=jax.ShapeDtypeStruct(x.shape, x.dtype), name="k"
+    )
+    with pytest.raises(Exception, match=r"`k` kept one of the arrays.*keep a copy"):
+        compiled("compiled", code, x)(x)
+    np.testing.assert_array_equal(kept[0], x)
 
 
 def bare(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ from couplax.foreign._caller import FAILED, Caller
 from couplax.foreign._code import Code, Routine
 from couplax.foreign._declaration import Outputs, checked
 from couplax.foreign._differences import AbstractDifferences, Central, Forward
+from couplax.foreign._direct import key_bytes
 from couplax.foreign._domain import point
 from couplax.foreign._memo import Memo, key_of
 from couplax.foreign._signature import Signature
@@ -46,6 +47,28 @@ class Host:
                 return found
             self.tally.values += 1
             return self._values.keep(key, self._caller.once(signature, inputs))
+
+    def prepared(self, signature: Signature) -> Callable[..., Sequence[Any]]:
+        """Returns what `value` does for one signature, in the fewest steps, of the inputs one by one."""
+        memo, tally, lock = self._values, self.tally, self._lock
+        once, kind = self._caller.prepared(signature), key_bytes(signature.arguments.structs)
+
+        def anew(*leaves: Any) -> Sequence[Any]:
+            with lock:
+                tally.values += 1
+                return once(leaves)
+
+        def remembered(*leaves: Any) -> Sequence[Any]:
+            key = kind + b"".join([leaf.tobytes() for leaf in leaves])
+            with lock:
+                found = memo.find(key)
+                if found is not None:
+                    tally.memo_hits += 1
+                    return found
+                tally.values += 1
+                return memo.keep(key, once(leaves))
+
+        return remembered if self.code.memo > 0 else anew
 
     def values(self, signature: Signature, points: Sequence[Arrays]) -> list[tuple[Array, ...]]:
         """Returns the code's outputs at each of `points`."""

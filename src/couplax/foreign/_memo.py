@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from couplax.foreign._direct import key_bytes
+
 Array = np.ndarray[Any, Any]
 Arrays = Sequence[Array]
 
@@ -29,7 +31,8 @@ class Memo:
 
     def keep(self, key: bytes, outputs: Arrays) -> tuple[Array, ...]:
         """Returns a copy of `outputs`, now remembered; the point asked for longest ago is forgotten."""
-        copies = self._outputs[key] = tuple(np.array(output) for output in outputs)
+        copies = tuple([_copy(output) for output in outputs])
+        self._outputs[key] = copies
         while len(self._outputs) > self._size:
             self._outputs.popitem(last=False)
         return copies
@@ -40,5 +43,10 @@ class Memo:
 
 
 def key_of(inputs: Arrays) -> bytes:
-    """Returns what makes two points the same: shapes, dtypes and bytes of the inputs."""
-    return b"".join(part for x in inputs for part in (f"{x.dtype.str}{x.shape}".encode(), x.tobytes()))
+    """Returns what makes two points the same: dtypes, shapes and bytes of the inputs."""
+    return key_bytes(inputs) + b"".join([x.tobytes() for x in inputs])
+
+
+def _copy(output: Any) -> Any:
+    # A scalar cannot be changed by whoever returned it.
+    return output if isinstance(output, float) else np.array(output)

@@ -137,7 +137,11 @@ foreign_value_p.def_impl(eager(_value_call))
 foreign_linear_p.def_impl(eager(_linear_call))
 
 
-mlir.register_lowering(foreign_value_p, lowering(_value_call, native="value"))
+def _value_prepared(*, host: Host, signature: Signature, mapped: Any, lanes: int | None) -> Any:
+    return host.prepared(signature) if lanes is None else None
+
+
+mlir.register_lowering(foreign_value_p, lowering(_value_call, native="value", prepared=_value_prepared))
 mlir.register_lowering(foreign_linear_p, lowering(_linear_call, native="linear"))
 
 

@@ -19,7 +19,7 @@ from jax.interpreters import mlir
 
 from couplax._errors import ForeignError, keep_error
 from couplax.foreign._caller import told_failures
-from couplax.foreign._exit import host_call
+from couplax.foreign._exit import exit_guard
 from couplax.foreign._extension import PYTHON_TARGET, call_target, extension
 from couplax.foreign._host import Host
 from couplax.foreign._signature import Signature
@@ -75,11 +75,17 @@ class AbstractNative(ABC):
         """Returns the lowered linear map, or None where the host has to serve."""
 
 
-def lowering(call: Call, native: Literal["value", "linear"] | None = None) -> Lower:
+def lowering(
+    call: Call,
+    native: Literal["value", "linear"] | None = None,
+    prepared: Callable[..., Callable[..., Sequence[Any]] | None] | None = None,
+) -> Lower:
     """Returns the lowering rule of a primitive whose host side is `call(arrays, **params)`.
 
     Args:
         native: what the primitive is to a routine that programs call without the host.
+        prepared: from the params to what calls the host for them in fewer steps, of the arrays one by one, or
+            None.
     """
 
     def lower(context: Any, *operands: Any, **params: Any) -> Any:
@@ -90,8 +96,8 @@ def lowering(call: Call, native: Literal["value", "linear"] | None = None) -> Lo
             if results is not None:
                 return results
         if fastest != "callback" and _is_cpu(context) and extension() is not None:
-            return _compiled(call, context, operands, params)
-        return _callback(call, context, operands, params)
+            return _compiled(call, prepared, context, operands, params)
+        return _callback(call, prepared, context, operands, params)
 
     return lower
 
@@ -120,11 +126,13 @@ def _is_cpu(context: Any) -> bool:
 _targets: "WeakValueDictionary[Hashable, Any]" = WeakValueDictionary()
 
 
-def _compiled(call: Call, context: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    return call_target(context, PYTHON_TARGET, _target(call, context, params), operands)
+def _compiled(
+    call: Call, prepared: Any, context: Any, operands: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    return call_target(context, PYTHON_TARGET, _target(call, prepared, context, params), operands)
 
 
-def _target(call: Call, context: Any, params: dict[str, Any]) -> Any:
+def _target(call: Call, prepared: Any, context: Any, params: dict[str, Any]) -> Any:
     """Returns what XLA calls, the same for equal calls, so that XLA folds them to one."""
     types = tuple(
         tuple(np.dtype(aval.dtype) for aval in avals) for avals in (context.avals_in, context.avals_out)
@@ -137,6 +145,7 @@ def _target(call: Call, context: Any, params: dict[str, Any]) -> Any:
         def run(*arrays: Any) -> Sequence[Any]:
             return call(arrays, **params)
 
+        run = (prepared(**params) if prepared is not None else None) or run
         target = extension().Callback(run, *types, lambda error: _told(name, error), lambda: _kept(name))
         _targets[key] = target
     return target
@@ -166,12 +175,22 @@ def _kept(name: str) -> ForeignError:
 # ---- JAX's callback
 
 
-def _callback(call: Call, context: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+def _callback(
+    call: Call, prepared: Any, context: Any, operands: Sequence[Any], params: dict[str, Any]
+) -> Any:
     name = params["host"].code.name
+    direct = prepared(**params) if prepared is not None else None
 
     def run(*arrays: Any) -> tuple[Any, ...]:
-        with told_failures(name), host_call():
-            return tuple(call([np.asarray(array) for array in arrays], **params))
+        # The arrays are views of XLA's memory, and nobody sees whether the code keeps them.
+        own = [np.array(array)[()] for array in arrays]
+        exit_guard.enter()
+        try:
+            return tuple(call(own, **params) if direct is None else direct(*own))
+        except Exception as error:  # the boundary to compiled code, which keeps no more than the text
+            raise ForeignError(_told(name, error)) from error
+        finally:
+            exit_guard.leave()
 
     results, _, _ = mlir.emit_python_callback(
         context,
