@@ -222,9 +222,8 @@ def table(lines: list[Line]) -> str:
 def main(results: str | None = None) -> None:
     """Measures, prints, and writes the results to a file of JSON if one is named."""
     jax.config.update("jax_enable_x64", True)
-    print(
-        f"jax {jax.__version__}, Python {sys.version.split()[0]}, compiled route: {extension() is not None}\n"
-    )
+    compiled = "with" if extension() is not None else "without"
+    print(f"jax {jax.__version__}, Python {sys.version.split()[0]}, {compiled} the compiled route\n")
     with tempfile.TemporaryDirectory() as folder:
         library = built(Path(folder))
         lines = [*calls(library, None), *calls(library, 1000), *solves(library)]
