@@ -62,3 +62,12 @@ def test_a_pair_goes_out_as_its_reference() -> None:
     proto = cpx.to_onnx(program, X, verify=False)
     assert code.tally.calls == 0
     assert cpx.verify(proto, program, X).ok
+
+
+def test_a_code_that_stands_in_the_way_of_an_export_is_named_with_the_way_out() -> None:
+    code = cpx.foreign(wave, OUT, name="wave code")
+    with pytest.raises(
+        cpx.MissingRuleError, match=r"(?s)`wave code`, called at test_paired.py:\d+ .*couplax.paired\("
+    ) as caught:
+        cpx.to_onnx(lambda x: code(x, Y), X)
+    assert "float64[]" in str(caught.value)

@@ -14,6 +14,7 @@ from couplax.export._builder import Builder
 from couplax.export._context import Context
 from couplax.export._table import Entry, OnnxRules
 from couplax.export._types import TensorType, describe_aval, is_plain, tensor_type, type_of
+from couplax.foreign._primitives import FOREIGN_PRIMITIVES
 
 
 def lower(
@@ -50,6 +51,12 @@ def _entry(rules: OnnxRules, eqn: jec.JaxprEqn) -> Entry:
     odd = next((aval for aval in avals if not is_plain(aval)), None)
     inputs = ", ".join(map(describe_aval, (atom.aval for atom in eqn.invars)))
     reached = f"JAX primitive `{eqn.primitive.name}` on ({inputs}), reached at {where(eqn)}"
+    if eqn.primitive in FOREIGN_PRIMITIVES and eqn.primitive.name not in rules:
+        code = eqn.params["host"].code.name
+        raise MissingRuleError(
+            f"Foreign code `{code}`, called at {where(eqn)} on ({inputs}), cannot go into an ONNX file.\n"
+            "Pair it with a JAX function that stands for it there: couplax.paired(fast, reference)."
+        )
     if eqn.primitive.name not in rules:
         advice = "Rewrite that call, or register a rule with `couplax.export.rule_for`."
         raise MissingRuleError(f"No ONNX rule for {reached}.\n{advice}")
