@@ -12,8 +12,8 @@ from couplax.foreign import AbstractDifferences
 from foreign_codes import OUT, X, Y, wave, wave_jax
 
 SCHEMES = (cpx.Forward(), cpx.Central(), cpx.ComplexStep())
-ERRORS = {cpx.Forward: 1e-6, cpx.Central: 1e-9, cpx.ComplexStep: 1e-14}
-PROBES = {cpx.Forward: 1, cpx.Central: 2, cpx.ComplexStep: 1}
+ERRORS: dict[type, float] = {cpx.Forward: 1e-6, cpx.Central: 1e-9, cpx.ComplexStep: 1e-14}
+PROBES: dict[type, int] = {cpx.Forward: 1, cpx.Central: 2, cpx.ComplexStep: 1}
 
 each_scheme = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: type(scheme).__name__)
 

@@ -31,7 +31,7 @@ def chain_jacobian(u: Any) -> Any:
     return jacobian
 
 
-BAND = scipy.sparse.diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(SIZE, SIZE)) > 0
+BAND = scipy.sparse.csr_array(np.abs(np.subtract.outer(np.arange(SIZE), np.arange(SIZE))) <= 1)
 U = np.linspace(0.0, 1.0, SIZE)
 
 
