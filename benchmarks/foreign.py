@@ -2,12 +2,13 @@
 
     python benchmarks/foreign.py [RESULTS.json]
 
-Each time is the best of several runs. Times differ from machine to machine; the ratios, of one run, hardly
+Each time is a median. Times differ from machine to machine; the ratios, of one run, hardly
 do.
 """
 
 import json
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -57,14 +58,15 @@ class Line:
 
 
 def seconds(fn: Callable[[], Any], least: float = 0.5) -> float:
-    """Returns the best time of one call of `fn`."""
+    """Returns the median time of one call of `fn`."""
     jax.block_until_ready(fn())
-    best, end = float("inf"), time.perf_counter() + least
+    times: list[float] = []
+    end = time.perf_counter() + least
     while time.perf_counter() < end:
         start = time.perf_counter()
         jax.block_until_ready(fn())
-        best = min(best, time.perf_counter() - start)
-    return best
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
 
 
 def grouped(group: str, measured: dict[str, float], calls: dict[str, str] | None = None) -> list[Line]:

@@ -116,7 +116,7 @@ def _solved(model: cpx.Model, tally: Tally) -> tuple[dict[str, float], dict[str,
     calls = {"solve": tally.calls}
     tally.reset()
     f = model.function(tuple(_SLOPES), "f", fixed={"z_2": _POINT["z_2"]}, guess=_GUESS)
-    slopes = jax.grad(f, argnums=(0, 1))(*(_POINT[name] for name in _SLOPES))
+    slopes = jax.block_until_ready(jax.grad(f, argnums=(0, 1))(*(_POINT[name] for name in _SLOPES)))
     calls["gradient"] = tally.calls
     values = {name: float(result[name]) for name in _REFERENCE}
     return values | {f"df/d{name}": float(slope) for name, slope in zip(_SLOPES, slopes, strict=True)}, calls

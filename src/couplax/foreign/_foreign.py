@@ -37,7 +37,11 @@ class Foreign:
 
     @property
     def tally(self) -> Tally:
-        """Counts of calls of the code since they were last reset."""
+        """Counts of calls of the code since they were last reset.
+
+        A compiled program may go on after its call has returned: wait for its results, by
+        `jax.block_until_ready`, before the counts are read.
+        """
         return self._host.tally
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
