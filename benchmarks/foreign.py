@@ -2,13 +2,11 @@
 
     python benchmarks/foreign.py [RESULTS.json]
 
-Each time is a median. Times differ from machine to machine; the ratios, of one run, hardly
-do.
+Each time is the best of many. Times differ from machine to machine; the ratios, of one run, hardly do.
 """
 
 import json
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,6 +26,7 @@ from couplax.foreign._extension import PYTHON_TARGET, extension
 from couplax.foreign._route import route
 
 CALLS = 1000
+ROUNDS = 10
 F64 = jnp.float64
 SOURCE = """
 #include <math.h>
@@ -57,16 +56,24 @@ class Line:
     calls: str = ""
 
 
-def seconds(fn: Callable[[], Any], least: float = 0.5) -> float:
-    """Returns the median time of one call of `fn`."""
+def seconds(fns: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """Returns the best time of one call of each; they take turns, so that a busy machine is busy for all."""
+    best = dict.fromkeys(fns, float("inf"))
+    for _ in range(ROUNDS):
+        for name, fn in fns.items():
+            best[name] = min(best[name], least_of(fn))
+    return best
+
+
+def least_of(fn: Callable[[], Any], least: float = 0.05) -> float:
+    """Returns the least time that one call of `fn` took, trying for a while."""
     jax.block_until_ready(fn())
-    times: list[float] = []
-    end = time.perf_counter() + least
+    best, end = float("inf"), time.perf_counter() + least
     while time.perf_counter() < end:
         start = time.perf_counter()
         jax.block_until_ready(fn())
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        best = min(best, time.perf_counter() - start)
+    return best
 
 
 def grouped(group: str, measured: dict[str, float], calls: dict[str, str] | None = None) -> list[Line]:
@@ -113,8 +120,9 @@ def calls(library: Path | None, n: int | None) -> list[Line]:
     if library is not None:
         ways["foreign_c"] = (square_in_c(library, n), "native")
     ways["the square in JAX"] = (lambda x: x * x, "native")
-    looped = {name: seconds(in_loop(call, fastest, x)) / CALLS for name, (call, fastest) in ways.items()}
-    alone = {name: seconds(jitted(call, fastest, x)) for name, (call, fastest) in ways.items()}
+    looped = seconds({name: in_loop(call, fastest, x) for name, (call, fastest) in ways.items()})
+    alone = seconds({name: jitted(call, fastest, x) for name, (call, fastest) in ways.items()})
+    looped = {name: each / CALLS for name, each in looped.items()}
     of = "a scalar" if n is None else f"{n} doubles"
     return [*grouped(f"one of {CALLS} calls in a loop, {of}", looped), *grouped(f"one call, {of}", alone)]
 
@@ -183,17 +191,27 @@ def solves(library: Path | None) -> list[Line]:
     """Returns what a solve costs, and a solve with its gradient."""
     lines: list[Line] = []
     for group in ("Sellar, the solve", "Sellar, the solve and its gradient"):
-        times, counts = {}, {}
-        for name, discipline in disciplines(library).items():
-            f = sellar(discipline)
-            program = jax.jit(jax.value_and_grad(f, (0, 1)) if "gradient" in group else f)
-            times[name] = seconds(lambda program=program: program(1.0, 1.0))
-            if isinstance(discipline, cpx.Foreign):
-                discipline.tally.reset()
-                jax.block_until_ready(program(1.0, 1.0))
-                counts[name] = str(discipline.tally)
+        programs = {name: solve_in(group, discipline) for name, discipline in disciplines(library).items()}
+        times = seconds({name: program for name, (program, _) in programs.items()})
+        counts = {name: counted(program, discipline) for name, (program, discipline) in programs.items()}
         lines += grouped(group, times, counts)
     return lines
+
+
+def solve_in(group: str, discipline: Callable[..., Any]) -> tuple[Callable[[], Any], Callable[..., Any]]:
+    """Returns the program of a group, ready to run, with its discipline."""
+    f = sellar(discipline)
+    program = jax.jit(jax.value_and_grad(f, (0, 1)) if "gradient" in group else f)
+    return lambda: program(1.0, 1.0), discipline
+
+
+def counted(program: Callable[[], Any], discipline: Callable[..., Any]) -> str:
+    """Returns what one run of the program calls, nothing being remembered before."""
+    if not isinstance(discipline, cpx.Foreign):
+        return ""
+    discipline.tally.reset()
+    jax.block_until_ready(program())
+    return str(discipline.tally)
 
 
 # ---- all of it
