@@ -88,7 +88,8 @@ def _argument(parameter: tuple[int, str, int], inputs: Sequence[Array], outputs:
         case Kind.CONSTANT:
             return number
         case _:
-            return ctypes.addressof(_CTYPES[letter](number))
+            # By reference, which keeps the number alive during the call, as its bare address would not.
+            return ctypes.byref(_CTYPES[letter](number))
 
 
 # ---- from compiled programs

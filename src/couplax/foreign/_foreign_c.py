@@ -8,18 +8,6 @@ import jax.numpy as jnp
 from couplax.foreign._c_declaration import declaration_of
 from couplax.foreign._c_routine import CAdjoint, CRoutine, CTangent, address_of
 from couplax.foreign._foreign import Foreign, foreign
-from couplax.foreign._native_counts import collect
-from couplax.foreign._tally import Tally
-
-
-class _ForeignC(Foreign):
-    """A foreign code whose calls in programs are counted in the extension."""
-
-    @property
-    def tally(self) -> Tally:
-        """Counts of calls since they were last reset; those of programs are collected now."""
-        collect(self._host)
-        return self._host.tally
 
 
 def foreign_c(
@@ -86,7 +74,7 @@ def foreign_c(
         adjoint=None if adjoint is None else address_of(library, adjoint),
         thread_safe=thread_safe,
     )
-    made = foreign(
+    return foreign(
         routine,
         returns,
         tangent=None if routine.tangent is None else CTangent(routine, routine.tangent),
@@ -95,7 +83,6 @@ def foreign_c(
         name=called,
         **options,
     )
-    return _ForeignC(made.code)
 
 
 def _name_of(pointer: Any) -> str:
