@@ -21,13 +21,14 @@ class Point:
         inputs: all inputs of the code; `outputs`: what it returned there, as far as derivatives are wanted.
         typical: per input and element, the magnitude that a relative step is relative to.
         epsilon: per input, the relative spacing of the numbers that the code computes with.
-        lower, upper: per input and element, what the code's domain allows.
+        lower, upper: per input and element, what the code's domain allows; `bounded`: whether it has bounds.
     """
 
     inputs: Arrays
     outputs: Arrays
     typical: Arrays
     epsilon: Sequence[float]
+    bounded: bool
     lower: Arrays
     upper: Arrays
 
@@ -202,6 +203,8 @@ def _inside(point: Point, unit: Unit, size: float) -> float:
 
 def _limited(point: Point, unit: Unit, size: float) -> float:
     """Returns `size`, cut so that no element leaves its bounds."""
+    if not point.bounded:
+        return size
     share = 1.0
     for x, v, lower, upper in zip(point.inputs, unit.vectors, point.lower, point.upper, strict=True):
         if v is None or np.iscomplexobj(x):

@@ -1,6 +1,7 @@
 """What a code says of its inputs' numbers: their size, their precision, their bounds."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -22,6 +23,7 @@ def point(code: Code, inputs: Arrays, outputs: Arrays) -> Point:
         outputs=outputs,
         typical=[_typical(x, scale) for x, scale in zip(inputs, scales, strict=True)],
         epsilon=[_epsilon(code, x.dtype) for x in inputs],
+        bounded=code.bounds.value is not None,
         lower=[_bound(x, pair[0], -np.inf) for x, pair in zip(inputs, bounds, strict=True)],
         upper=[_bound(x, pair[1], np.inf) for x, pair in zip(inputs, bounds, strict=True)],
     )
@@ -38,15 +40,30 @@ def _pairs(bounds: Any, count: int) -> Sequence[Any]:
 
 
 def _typical(x: Array, scale: Any) -> Array:
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
+    if _spacing(x.dtype) == 0.0:
         return np.ones(x.shape)
-    return np.maximum(np.maximum(np.abs(x), scale), np.finfo(x.dtype).tiny)
+    return np.maximum(np.maximum(np.abs(x), scale), _smallest(x.dtype))
 
 
 def _bound(x: Array, bound: Any, default: float) -> Array:
-    return np.broadcast_to(default if bound is None else bound, x.shape)
+    return _filled(default, x.shape) if bound is None else np.broadcast_to(bound, x.shape)
+
+
+@lru_cache(maxsize=256)
+def _filled(value: float, shape: tuple[int, ...]) -> Array:
+    return np.full(shape, value)
 
 
 def _epsilon(code: Code, dtype: np.dtype[Any]) -> float:
-    dtypes = [dtype] if code.precision is None else [dtype, np.dtype(code.precision)]
-    return max((float(jnp.finfo(d).eps) for d in dtypes if jnp.issubdtype(d, jnp.inexact)), default=0.0)
+    own = _spacing(dtype)
+    return own if code.precision is None else max(own, _spacing(np.dtype(code.precision)))
+
+
+@lru_cache(maxsize=32)
+def _spacing(dtype: np.dtype[Any]) -> float:
+    return float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, jnp.inexact) else 0.0
+
+
+@lru_cache(maxsize=32)
+def _smallest(dtype: np.dtype[Any]) -> float:
+    return float(jnp.finfo(dtype).tiny)
