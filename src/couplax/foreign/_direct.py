@@ -1,5 +1,6 @@
 """The shortest way from a program to a code's value: what can be decided once is decided once."""
 
+import cmath
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,8 +26,10 @@ _LEAF = jax.tree.structure(0)
 def as_declared(struct: jax.ShapeDtypeStruct) -> Accepts:
     """Returns a quick test of whether a result is as declared and finite; a closer look follows a failure."""
     dtype = np.dtype(struct.dtype)
-    if struct.shape == () and dtype == np.float64:
-        return _is_finite_double
+    if struct.shape == ():
+        # A Python float is a double too; of the others numpy's own scalars alone are as declared.
+        scalar, finite = (float if dtype == np.float64 else dtype.type), _FINITE.get(dtype.kind)
+        return lambda result: isinstance(result, scalar) and (finite is None or finite(result))
 
     def accepts(result: Any) -> bool:
         if type(result) is not np.ndarray or result.dtype != dtype or result.shape != struct.shape:
@@ -36,8 +39,7 @@ def as_declared(struct: jax.ShapeDtypeStruct) -> Accepts:
     return accepts
 
 
-def _is_finite_double(result: Any) -> bool:
-    return isinstance(result, float) and math.isfinite(result)
+_FINITE: dict[str, Callable[[Any], bool]] = {"f": math.isfinite, "c": cmath.isfinite}
 
 
 def _is_finite(array: Array) -> bool:

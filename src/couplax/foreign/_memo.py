@@ -49,4 +49,4 @@ def key_of(inputs: Arrays) -> bytes:
 
 def _copy(output: Any) -> Any:
     # A scalar cannot be changed by whoever returned it.
-    return output if isinstance(output, float) else np.array(output)
+    return output if isinstance(output, float | np.generic) else np.array(output)
