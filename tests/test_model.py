@@ -6,6 +6,7 @@ import jax
 import jax.extend.core as jec
 import jax.numpy as jnp
 import numpy as np
+import optimistix as optx
 import pytest
 from jax.test_util import check_grads
 
@@ -347,3 +348,25 @@ def test_a_staged_solve_that_fails_gives_nan() -> None:
 def test_a_failure_may_be_kept_as_a_status() -> None:
     solve = rootless().run(a=1.0, throw=False).solves["away"]
     assert solve.status != "converged"
+
+
+def test_a_fixed_point_solver_closes_a_cycle_as_it_is() -> None:
+    solver = optx.FixedPointIteration(rtol=1e-10, atol=1e-10)
+    model = cpx.Model(d1, d2, objective).close(solver, cut="y_2")
+    point = {"x_1": 1.0, "z_1": 1.0, "z_2": 2.0}
+    result = model.run(guess={"y_2": 1.0}, throw=True, **point)
+    np.testing.assert_allclose(result["f"], 6.059357293905945, rtol=1e-9)
+    f = model.function("z_1", "f", fixed={"x_1": 1.0, "z_2": 2.0}, guess={"y_2": 1.0})
+    np.testing.assert_allclose(jax.grad(f)(1.0), 1.689612612212272, rtol=1e-8)
+
+
+def test_results_keep_their_order_and_print_whatever_they_hold() -> None:
+    model = cpx.Model(d1, d2, objective).close(cpx.Newton(), cut="y_2")
+
+    def run(x_1: Any) -> cpx.Results:
+        return model.run(x_1=x_1, z_1=1.0, z_2=2.0, guess={"y_2": 1.0})
+
+    order = ["x_1", "z_1", "z_2", "y_1", "y_2", "f"]
+    assert list(run(1.0)) == list(jax.jit(run)(1.0)) == order
+    assert "solved by Newton" in repr(jax.vmap(run)(jnp.arange(3.0)))
+    assert "y_1" in repr(jax.tree.map(jnp.shape, run(1.0)))

@@ -13,7 +13,7 @@ from couplax.graph import Component, Cycle, Graph, check_cut, choose_cut, missin
 from couplax.solve import Closure, Function, Program, Results, check, evaluate, needed_steps, program
 from couplax.view import Drawing, xdsm
 
-Solver = optx.AbstractRootFinder[Any, Any, Any, Any]
+Solver = optx.AbstractRootFinder[Any, Any, Any, Any] | optx.AbstractFixedPointSolver[Any, Any, Any]
 
 
 class Model:
@@ -65,7 +65,7 @@ class Model:
         """Returns the model with cycles closed: `solver` finds the variables at which they are cut.
 
         Args:
-            solver: `couplax.Newton`, or any optimistix root finder.
+            solver: `couplax.Newton`, or any optimistix root finder or fixed-point solver.
             cut: coupling variables such that every loop of their cycles passes through one; those cycles are
                 closed. By default every open cycle is closed, cut at as few variables as possible, ones that
                 declare a guess preferred.
@@ -123,7 +123,9 @@ class Model:
             values, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
         named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
         solves = {closure.name: solves[closure.name] for closure in self._whole.closures}
-        return Results(check(named, solves) if throw else named, solves)
+        checked = check(named, solves) if throw else named
+        # What passes through a transformation comes back sorted by name.
+        return Results({name: checked[name] for name in named}, solves)
 
     def function(
         self,

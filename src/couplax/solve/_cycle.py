@@ -63,8 +63,10 @@ def solve_cycle(closure: Closure, known: Values, guesses: Values) -> tuple[dict[
         guesses: where the unknowns start, by name.
     """
     start = _start(closure, known, guesses)
-    solution = optx.root_find(
-        lambda unknowns, known: _residual(closure, known, unknowns),
+    iterates = isinstance(closure.solver, optx.AbstractFixedPointSolver)
+    solve = optx.fixed_point if iterates else optx.root_find
+    solution = solve(
+        lambda unknowns, known: (_passed if iterates else _residual)(closure, known, unknowns),
         closure.solver,
         start,
         dict(known),
@@ -75,7 +77,7 @@ def solve_cycle(closure: Closure, known: Values, guesses: Values) -> tuple[dict[
     )
     written, passed = _pass(closure, known, solution.value)
     residual = jax.lax.stop_gradient(jax.tree.map(jnp.subtract, passed, solution.value))
-    solve = Solve(
+    record = Solve(
         cut=closure.cut,
         solver=type(closure.solver).__name__,
         result=solution.result,
@@ -83,12 +85,15 @@ def solve_cycle(closure: Closure, known: Values, guesses: Values) -> tuple[dict[
         residual=residual,
         values=jax.lax.stop_gradient(solution.value),
     )
-    return {**written, **solution.value}, solve
+    return {**written, **solution.value}, record
+
+
+def _passed(closure: Closure, known: Values, unknowns: Values) -> dict[str, Any]:
+    return _pass(closure, known, unknowns)[1]
 
 
 def _residual(closure: Closure, known: Values, unknowns: Values) -> dict[str, Any]:
-    _, passed = _pass(closure, known, unknowns)
-    return jax.tree.map(jnp.subtract, passed, dict(unknowns))
+    return jax.tree.map(jnp.subtract, _passed(closure, known, unknowns), dict(unknowns))
 
 
 def _pass(closure: Closure, known: Values, unknowns: Values) -> tuple[dict[str, Any], dict[str, Any]]:

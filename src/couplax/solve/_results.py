@@ -59,9 +59,10 @@ def _number(value: Any) -> str:
 
 
 def _solve_line(name: str, solve: Solve) -> str:
-    if isinstance(solve.iterations, jax.core.Tracer):
+    # Inside a transformation there are no numbers yet, after a vmap there are many.
+    if isinstance(solve.iterations, jax.core.Tracer) or np.ndim(solve.iterations) > 0:
         return f"{name}: solved by {solve.solver}"
-    worst = max(float(np.max(np.abs(value))) for value in solve.residual.values())
+    worst = max(float(np.max(np.abs(value), initial=0.0)) for value in solve.residual.values())
     cut = ", ".join(solve.cut)
     outcome = f"{solve.status} in {int(solve.iterations)} steps, residual {worst:.2g}"
     return f"{name}: cut at {cut}, {solve.solver}, {outcome}"
