@@ -1,8 +1,12 @@
-"""What all tests share: double precision, no silent broadcasting of ranks, seeded randomness."""
+"""What all tests share: double precision, no silent broadcasting of ranks, checked shapes, seeded randomness."""
 
 import jax
+import jaxtyping
 import numpy as np
 import pytest
+
+# The modules whose annotations say shapes are run with them checked.
+jaxtyping.install_import_hook(["couplax.solve._newton", "couplax.solve._tolerance"], "beartype.beartype")
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
