@@ -1,4 +1,4 @@
-"""What all tests share: double precision, no silent broadcasting of ranks, checked shapes, seeded randomness."""
+"""What all tests share: double precision, ranks that match, checked shapes, seeded randomness."""
 
 import jax
 import jaxtyping
