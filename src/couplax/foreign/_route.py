@@ -183,7 +183,7 @@ def _callback(
 
     def run(*arrays: Any) -> tuple[Any, ...]:
         # The arrays are views of XLA's memory, and nobody sees whether the code keeps them.
-        own = [np.array(array)[()] for array in arrays]
+        own = [_own(array) for array in arrays]
         exit_guard.enter()
         try:
             return tuple(call(own, **params) if direct is None else direct(*own))
@@ -203,3 +203,10 @@ def _callback(
         returns_token=False,
     )
     return results
+
+
+def _own(view: Any) -> Any:
+    """Returns a copy of `view` that nobody writes to; a number where it has no axes."""
+    copy = np.array(view)
+    copy.flags.writeable = False
+    return copy[()] if copy.ndim == 0 else copy
