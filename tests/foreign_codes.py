@@ -1,10 +1,13 @@
 """Codes that the tests of `foreign` share: a function in numpy, its twin and its derivatives."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from couplax.foreign._route import route
 
 
 def wave(x: Any, y: Any) -> Any:
@@ -44,3 +47,18 @@ OFFERS: dict[str, dict[str, Any]] = {
     "both": {"tangent": wave_tangent, "adjoint": wave_adjoint},
 }
 """What a code may offer beside its value."""
+
+
+def by_callback(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns `f` compiled with no faster route to the host than JAX's own callback."""
+    compiled = jax.jit(f)
+
+    def run(*args: Any) -> Any:
+        with route("callback"):
+            return compiled(*args)
+
+    return run
+
+
+ROUTES: dict[str, Callable[..., Any]] = {"eager": lambda f: f, "jit": jax.jit, "jit by callback": by_callback}
+"""The ways in which a code may be reached."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import couplax as cpx
+from foreign_codes import ROUTES
 
 
 def touchy(x: Any) -> Any:
@@ -49,7 +50,7 @@ def test_a_long_input_is_abbreviated_in_the_message() -> None:
     assert len(caught.value.__notes__[0]) < 200
 
 
-@pytest.mark.parametrize("run", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("run", ROUTES.values(), ids=ROUTES.keys())
 def test_a_failure_may_become_nan_and_is_counted(run: Any) -> None:
     code = cpx.foreign(lambda x: (touchy(x), 3), (jnp.float64, jnp.int64), on_failure="nan", name="nan code")
     code.tally.reset()

@@ -13,18 +13,18 @@ import optimistix as optx
 import pytest
 
 import couplax as cpx
-from foreign_codes import OUT, X, Y, wave, wave_jax
+from foreign_codes import OUT, ROUTES, X, Y, wave, wave_jax
 
-eager_and_jit = pytest.mark.parametrize("run", [lambda f: f, jax.jit], ids=["eager", "jit"])
+each_route = pytest.mark.parametrize("run", ROUTES.values(), ids=ROUTES.keys())
 Run = Callable[[Any], Any]
 
 
-@eager_and_jit
+@each_route
 def test_a_code_returns_what_it_computes(run: Run) -> None:
     np.testing.assert_array_equal(run(cpx.foreign(wave, OUT))(X, Y), wave(np.float64(X), Y))
 
 
-@eager_and_jit
+@each_route
 def test_trees_go_in_and_come_out(run: Run) -> None:
     def nested(state: Any, gain: Any) -> Any:
         low, (high, flags) = state["low"], state["high"]
@@ -42,7 +42,7 @@ def test_trees_go_in_and_come_out(run: Run) -> None:
     np.testing.assert_allclose(found["low"], 2.0, rtol=1e-6)
 
 
-@eager_and_jit
+@each_route
 def test_outputs_declared_by_a_function_follow_the_inputs(run: Run) -> None:
     code = cpx.foreign(lambda x: np.outer(x, x), lambda x: jax.ShapeDtypeStruct((x.size, x.size), x.dtype))
     assert run(code)(jnp.ones(2)).shape == (2, 2)
@@ -50,7 +50,7 @@ def test_outputs_declared_by_a_function_follow_the_inputs(run: Run) -> None:
     assert run(code)(jnp.ones(5)).shape == (5, 5)
 
 
-@eager_and_jit
+@each_route
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128", "int32", "int64", "bool"])
 def test_every_dtype_passes_unchanged(run: Run, dtype: str) -> None:
     values = np.array([0, 1, 1]).astype(dtype)
@@ -59,7 +59,7 @@ def test_every_dtype_passes_unchanged(run: Run, dtype: str) -> None:
     np.testing.assert_array_equal(came, values)
 
 
-@eager_and_jit
+@each_route
 def test_integers_and_booleans_are_not_differentiated(run: Run) -> None:
     def code_of(x: Any, n: Any, flag: Any) -> Any:
         return (x**n if flag else x), n + 1
@@ -72,7 +72,7 @@ def test_integers_and_booleans_are_not_differentiated(run: Run) -> None:
     np.testing.assert_allclose(moved, 12.0, rtol=1e-6)
 
 
-@eager_and_jit
+@each_route
 def test_empty_arrays_pass(run: Run) -> None:
     code = cpx.foreign(lambda x, y: (x * 2, y.sum()), lambda x, y: (x, jnp.float64))
     empty, total = run(code)(np.zeros((0, 3)), np.ones(2))
@@ -84,7 +84,7 @@ def test_empty_arrays_pass(run: Run) -> None:
     assert run(jax.vmap(code))(np.zeros((0, 2)), np.zeros((0, 2)))[1].shape == (0,)
 
 
-@eager_and_jit
+@each_route
 def test_nested_vmaps_map_each_axis(run: Run, rng: np.random.Generator) -> None:
     code = cpx.foreign(wave, OUT)
     xs, ys = rng.uniform(size=3), rng.uniform(size=(4, 2))
@@ -98,7 +98,7 @@ def test_nested_vmaps_map_each_axis(run: Run, rng: np.random.Generator) -> None:
     )
 
 
-@eager_and_jit
+@each_route
 def test_derivatives_and_vmap_mix(run: Run, rng: np.random.Generator) -> None:
     code = cpx.foreign(wave, OUT, differences=cpx.Central())
     xs, ys = rng.uniform(0.5, 1.0, size=3), rng.uniform(0.5, 1.0, size=(3, 2))
@@ -116,7 +116,7 @@ def test_derivatives_and_vmap_mix(run: Run, rng: np.random.Generator) -> None:
         np.testing.assert_allclose(came, want, rtol=1e-8, atol=1e-8)
 
 
-@eager_and_jit
+@each_route
 def test_a_code_stands_in_loops_and_branches(run: Run) -> None:
     code = cpx.foreign(lambda x: np.cos(x), jnp.float64, name="cosine")
 
@@ -132,7 +132,7 @@ def test_a_code_stands_in_loops_and_branches(run: Run) -> None:
     np.testing.assert_allclose(moved, want, rtol=1e-5)
 
 
-@eager_and_jit
+@each_route
 def test_a_code_stands_under_checkpoint_and_in_a_scan_in_reverse(run: Run) -> None:
     code = cpx.foreign(lambda x: np.sin(x), jnp.float64, differences=cpx.Central())
 
@@ -144,7 +144,7 @@ def test_a_code_stands_under_checkpoint_and_in_a_scan_in_reverse(run: Run) -> No
     np.testing.assert_allclose(found, jax.grad(functools.partial(program, jnp.sin))(1.3), rtol=1e-8)
 
 
-@eager_and_jit
+@each_route
 def test_a_code_stands_in_optimistix_and_lineax(run: Run) -> None:
     code = cpx.foreign(lambda y: np.array([y[0] ** 3 + y[1], y[1] - np.cos(y[0])]), lambda y: y)
 
@@ -249,7 +249,7 @@ def test_arrays_that_a_code_keeps_stay_as_they_were() -> None:
     assert sorted({float(x[0]) for x in kept}) == [float(k) for k in range(20)]
 
 
-@eager_and_jit
+@each_route
 def test_inplace_codes_get_copies_of_their_own(run: Run) -> None:
     def doubling(x: Any) -> Any:
         x *= 2
