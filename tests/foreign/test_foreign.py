@@ -3,6 +3,7 @@
 import functools
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -282,6 +283,19 @@ def test_one_lock_guards_a_code_that_is_not_thread_safe() -> None:
     for thread in threads:
         thread.join()
     assert max(most) == 1
+
+
+def test_counts_and_points_of_a_thread_safe_code_are_kept_by_one_thread_at_a_time() -> None:
+    code = cpx.foreign(lambda x: x * 2.0, jnp.float64, memo=3, thread_safe=True, name="many threads")
+    code.tally.reset()
+
+    def work(seed: int) -> bool:
+        points = np.random.default_rng(seed).integers(0, 6, 300)
+        return all(code(float(x)) == 2.0 * x for x in points)
+
+    with ThreadPoolExecutor(8) as executor:
+        assert all(executor.map(work, range(8)))
+    assert code.tally.values + code.tally.memo_hits == 8 * 300
 
 
 def test_a_mapped_code_is_called_once_with_a_leading_axis_where_it_says_so() -> None:

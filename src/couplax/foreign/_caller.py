@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,9 +24,10 @@ Arrays = Sequence[Array]
 class Caller:
     """Calls a code's routine for values, at one point or at many."""
 
-    def __init__(self, code: Code, tally: Tally) -> None:
+    def __init__(self, code: Code, tally: Tally, guard: AbstractContextManager[Any]) -> None:
         self._code = code
         self._tally = tally
+        self._guard = guard
 
     def evaluate(self, signature: Signature, points: Sequence[Arrays]) -> tuple[list[tuple[Array, ...]], int]:
         """Returns the outputs at each of `points`, and how many calls that took."""
@@ -77,7 +78,8 @@ class Caller:
             return run()
         except Exception as error:  # the boundary to foreign code: whatever it raises
             if self._code.on_failure == "nan":
-                self._tally.failures += 1
+                with self._guard:
+                    self._tally.failures += 1
                 return FAILED
             _annotated(error, self._code.name, signature, inputs)
             keep_error(error)
@@ -121,7 +123,8 @@ class Caller:
     def _count_nonfinite(self, out: Outputs, leaves: Arrays) -> None:
         for path, leaf in zip(out.paths, leaves, strict=True):
             if leaf.dtype.kind in "fc" and not np.isfinite(leaf).all():
-                self._tally.nonfinite[path] = self._tally.nonfinite.get(path, 0) + 1
+                with self._guard:
+                    self._tally.nonfinite[path] = self._tally.nonfinite.get(path, 0) + 1
 
 
 @contextmanager

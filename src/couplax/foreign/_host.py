@@ -27,30 +27,38 @@ Arrays = Sequence[Array]
 
 
 class Host:
-    """Calls a code's routines, one caller at a time, counts the calls and remembers the last points."""
+    """Calls a code's routines, counts the calls and remembers the last points.
+
+    One caller at a time is in the code, unless it is thread-safe; and one at its counts and points, always.
+    """
 
     def __init__(self, code: Code) -> None:
         self.code = code
         self.tally = Tally(forget=self._forget)
-        self._caller = Caller(code, self.tally)
+        self._guard = threading.RLock()
+        self._lock: AbstractContextManager[Any] = nullcontext() if code.thread_safe else self._guard
+        self._caller = Caller(code, self.tally, self._guard)
         self._values = Memo(code.memo)
         self._probes = Memo(code.memo)
-        self._lock: AbstractContextManager[Any] = nullcontext() if code.thread_safe else threading.RLock()
 
     def value(self, signature: Signature, inputs: Arrays) -> tuple[Array, ...]:
         """Returns the code's outputs at `inputs`."""
         key = key_of(inputs)
         with self._lock:
-            found = self._values.find(key)
+            with self._guard:
+                found = self._values.find(key)
+                self._count("values" if found is None else "memo_hits", 1)
             if found is not None:
-                self.tally.memo_hits += 1
                 return found
-            self.tally.values += 1
-            return self._values.keep(key, self._caller.once(signature, inputs))
+            outputs = self._caller.once(signature, inputs)
+            with self._guard:
+                return self._values.keep(key, outputs)
 
     def prepared(self, signature: Signature) -> Callable[..., Sequence[Any]]:
         """Returns what `value` does for one signature, in the fewest steps, of the inputs one by one."""
-        memo, tally, lock = self._values, self.tally, self._lock
+        if self.code.thread_safe:
+            return lambda *leaves: self.value(signature, leaves)
+        memo, tally, lock = self._values, self.tally, self._guard
         once, kind = self._caller.prepared(signature), key_bytes(signature.arguments.structs)
 
         def anew(*leaves: Any) -> Sequence[Any]:
@@ -163,7 +171,7 @@ class Host:
         every = zip(inputs, signature.all_inputs(vs), strict=True)
         dense = [np.zeros_like(x) if v is None else v for x, v in every]
         with self._lock:
-            self.tally.tangents += 1
+            self._count("tangents", 1)
             primals = signature.as_arguments(self._caller.handed(inputs))
             tangents = signature.as_arguments(self._caller.handed(dense))
             leaves = self._routine("tangent", signature, inputs, signature.out, routine, primals, tangents)
@@ -176,7 +184,7 @@ class Host:
 
     def _own_adjoint(self, routine: Routine, signature: Signature, inputs: Arrays, ws: Arrays) -> Arrays:
         with self._lock:
-            self.tally.adjoints += 1
+            self._count("adjoints", 1)
             primals = signature.as_arguments(self._caller.handed(inputs))
             cotangents = signature.as_outputs(self._caller.handed(signature.all_outputs(ws)))
             leaves = self._routine(
@@ -228,16 +236,20 @@ class Host:
         """Returns the outputs at each of `points`, those evaluated anew counted as `kind`."""
         with self._lock:
             keys = [key_of(at) for at in points]
-            found = {key: memo.find(key) or self._values.find(key) for key in keys}
-            missing = {key: at for key, at in zip(keys, points, strict=True) if found[key] is None}
-            self.tally.memo_hits += len(points) - len(missing)
+            with self._guard:
+                found = {key: memo.find(key) or self._values.find(key) for key in keys}
+                missing = {key: at for key, at in zip(keys, points, strict=True) if found[key] is None}
+                self._count("memo_hits", len(points) - len(missing))
             if missing:
                 results, calls = self._caller.evaluate(signature, list(missing.values()))
-                setattr(self.tally, kind, getattr(self.tally, kind) + calls)
-                found.update(zip(missing, results, strict=True))
-                for key, leaves in zip(missing, results, strict=True):
-                    memo.keep(key, leaves)
+                with self._guard:
+                    self._count(kind, calls)
+                    found |= {key: memo.keep(key, each) for key, each in zip(missing, results, strict=True)}
             return [found[key] or () for key in keys]
+
+    def _count(self, kind: str, calls: int) -> None:
+        with self._guard:
+            setattr(self.tally, kind, getattr(self.tally, kind) + calls)
 
     def _pattern(self, signature: Signature) -> "scipy.sparse.csr_array | None":
         """Returns which of the wanted outputs depend on which of the active inputs, element by element."""
@@ -248,7 +260,7 @@ class Host:
         return self.code.sparsity.matrix[rows][:, columns]
 
     def _forget(self) -> None:
-        with self._lock:
+        with self._guard:
             self._values.clear()
             self._probes.clear()
 
