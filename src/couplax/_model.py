@@ -115,8 +115,11 @@ class Model:
             GuessError: a guess is unknown, missing or of the wrong shape.
             SolveError: a solve did not converge.
         """
-        self._check_closed(self.cycles)
-        self._check_inputs(inputs, self.inputs)
+        names = frozenset(inputs)
+        if names not in self._runnable_with:
+            self._check_closed(self.cycles)
+            self._check_inputs(inputs, self.inputs)
+            self._runnable_with.add(names)
         given = {**self._graph.defaults, **inputs}
         guesses = self._guesses(self._whole, guess or {})
         with original_errors():
@@ -172,6 +175,15 @@ class Model:
         return xdsm(self._graph, self._closures)
 
     @cached_property
+    def _runnable_with(self) -> set[frozenset[str]]:
+        """The sets of given inputs that were found to be enough: a model is checked once for each."""
+        return set()
+
+    @cached_property
+    def _declared_guesses(self) -> dict[str, Any]:
+        return {o.name: o.guess for c in self.components for o in c.outputs if o.guess is not None}
+
+    @cached_property
     def _whole(self) -> Program:
         return program(self._graph, self._closures, self.outputs)
 
@@ -181,7 +193,7 @@ class Model:
         return model
 
     def _guessed(self) -> list[str]:
-        return [output.name for c in self.components for output in c.outputs if output.guess is not None]
+        return list(self._declared_guesses)
 
     def _shown_cut(self, cycle: Cycle) -> str:
         cut = choose_cut(cycle, preferred=self._guessed())
@@ -218,8 +230,7 @@ class Model:
         """Returns where each unknown of the program starts: as given, else as its output declares."""
         every = [name for closure in self._closures for name in closure.cut]
         faults = unknown_names(guess, every, "unknown")
-        declared = {o.name: o.guess for c in self.components for o in c.outputs if o.guess is not None}
-        found = {**declared, **guess}
+        found = {**self._declared_guesses, **guess}
         for closure in prepared.closures:
             faults += [
                 f"`{name}`, an unknown of cycle `{closure.name}`, has no guess. Pass "

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 import optimistix as optx
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 
 from couplax._errors import GuessError
 from couplax._tree import describe
@@ -24,7 +24,7 @@ class Solve(eqx.Module):
     Attributes:
         cut: the unknowns, where the cycle was cut.
         solver: the solver's name.
-        result: optimistix's verdict, `RESULTS.successful` where it converged.
+        converged: whether it did; `result`: optimistix's verdict, `RESULTS.successful` where it did.
         iterations: how many steps the solver took.
         residual: per unknown the change of its value through one pass over the cycle, at the end.
         values: per unknown its value at the end.
@@ -32,6 +32,7 @@ class Solve(eqx.Module):
 
     cut: tuple[str, ...] = eqx.field(static=True)
     solver: str = eqx.field(static=True)
+    converged: Bool[Array, ""]
     result: optx.RESULTS
     iterations: Int[Array, ""]
     residual: dict[str, Any]
@@ -80,6 +81,7 @@ def solve_cycle(closure: Closure, known: Values, guesses: Values) -> tuple[dict[
     record = Solve(
         cut=closure.cut,
         solver=type(closure.solver).__name__,
+        converged=solution.result == optx.RESULTS.successful,
         result=solution.result,
         iterations=solution.stats["num_steps"],
         residual=residual,

@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.core
 import numpy as np
-import optimistix as optx
 
 from couplax._errors import SolveError
 from couplax.solve._cycle import Solve
@@ -23,12 +22,11 @@ def check(values: Any, solves: Mapping[str, Solve]) -> Any:
         SolveError: a solve did not converge.
     """
     for name, solve in solves.items():
-        failed = solve.result != optx.RESULTS.successful
-        if isinstance(failed, jax.core.Tracer):
+        if isinstance(solve.converged, jax.core.Tracer):
             values = eqx.error_if(
-                values, failed, f"The solve of cycle `{name}` ({solve.solver}) did not converge."
+                values, ~solve.converged, f"The solve of cycle `{name}` ({solve.solver}) did not converge."
             )
-        elif bool(failed):
+        elif not bool(solve.converged):
             raise SolveError(explain(name, solve))
     return values
 
