@@ -190,3 +190,12 @@ def test_the_probes_of_a_sweep_run_side_by_side() -> None:
         threads: Executor = executor
         code = cpx.foreign(waiting, jnp.float64, executor=threads)
         np.testing.assert_allclose(jax.jit(jax.grad(code))(jnp.arange(4.0)), 2 * np.arange(4.0), atol=1e-6)
+
+
+def test_a_failing_tangent_of_a_code_with_integer_outputs_may_become_nan() -> None:
+    def failing(primals: Any, vectors: Any) -> Any:
+        raise RuntimeError("no derivative today")
+
+    out = (jnp.float64, jnp.int64)
+    code = cpx.foreign(lambda x: (x * 2.0, 3), out, tangent=failing, on_failure="nan", name="counted")
+    assert np.isnan(jax.jvp(lambda x: code(x)[0], (0.5,), (1.0,))[1])

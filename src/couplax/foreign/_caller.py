@@ -1,8 +1,8 @@
 """Calls of the user's routine: what it is handed, what it must return, what becomes of its failures."""
 
 import traceback
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from couplax._errors import DerivativeError, ForeignError, keep_error
+from couplax._errors import DerivativeError, keep_error
 from couplax.foreign._code import Code
 from couplax.foreign._declaration import Outputs, checked
 from couplax.foreign._direct import as_declared, is_plain
@@ -35,8 +35,8 @@ class Caller:
         if self._code.batched and len(points) > 1:
             return self._together(signature, out, points), 1
         arguments = [signature.as_arguments(self.handed(point)) for point in points]
-        pending = self._begun(arguments) if len(points) > 1 else [_later(self._code.fn, a) for a in arguments]
-        results = [self._outputs(signature, out, *part) for part in zip(pending, points, strict=True)]
+        pending = zip(self._begun(arguments), points, strict=True)
+        results = [self._outputs(signature, out, run, point) for run, point in pending]
         return results, len(points)
 
     def once(self, signature: Signature, inputs: Arrays) -> tuple[Array, ...]:
@@ -87,7 +87,7 @@ class Caller:
 
     def _begun(self, arguments: Sequence[Any]) -> list[Callable[[], Any]]:
         executor = self._code.executor
-        if executor is None:
+        if executor is None or len(arguments) == 1:
             return [_later(self._code.fn, a) for a in arguments]
         return [executor.submit(self._code.fn, *a).result for a in arguments]
 
@@ -96,7 +96,7 @@ class Caller:
     ) -> tuple[Array, ...]:
         result = self.guarded(signature, inputs, run)
         if result is FAILED:
-            return tuple(_failed(struct) for struct in out.structs)
+            return tuple(failed(struct) for struct in out.structs)
         if out is not signature.out:
             _require_complex(self._code.name, result)
         leaves = checked(self._code.name, out, result)
@@ -127,20 +127,10 @@ class Caller:
                     self._tally.nonfinite[path] = self._tally.nonfinite.get(path, 0) + 1
 
 
-@contextmanager
-def told_failures(name: str) -> Generator[None]:
-    """Raises, for compiled code that keeps no more of an exception than its text, one whose text says all.
-
-    Raises:
-        ForeignError: with the code's name, the inputs and the original traceback.
-    """
-    try:
-        yield
-    except Exception as error:  # the boundary to foreign code: whatever it raises
-        whole = "".join(traceback.format_exception(error))
-        raise ForeignError(
-            f"Foreign code `{name}` failed. {' '.join(getattr(error, '__notes__', ()))}\n{whole}"
-        ) from error
+def told(name: str, error: BaseException) -> str:
+    """Returns all that is to be said of `error` where compiled code keeps no more of it than a text."""
+    notes = " ".join(getattr(error, "__notes__", ()))
+    return f"Foreign code `{name}` failed. {notes}\n{''.join(traceback.format_exception(error))}"
 
 
 FAILED: Any = object()
@@ -177,7 +167,8 @@ def _require_complex(name: str, result: Any) -> None:
         )
 
 
-def _failed(struct: jax.ShapeDtypeStruct) -> Array:
+def failed(struct: jax.ShapeDtypeStruct) -> Array:
+    """Returns what stands for an output of a call that failed: NaN, or zero where there is none."""
     return np.full(struct.shape, np.nan if np.dtype(struct.dtype).kind in "fc" else 0, struct.dtype)
 
 

@@ -23,11 +23,10 @@ class Pattern:
     @staticmethod
     def of(matrix: Any) -> "Pattern":
         """Returns the pattern of a boolean matrix, dense or of SciPy."""
-        sparse = scipy.sparse.csr_array(matrix)
+        sparse: Any = scipy.sparse.csr_array(matrix)
         sparse.sum_duplicates()
         columns, starts = sparse.indices.astype(np.int32), sparse.indptr.astype(np.int32)
-        rows, width = np.shape(matrix) if sparse.shape is None else sparse.shape
-        return Pattern((rows, width), columns.tobytes(), starts.tobytes())
+        return Pattern(sparse.shape, columns.tobytes(), starts.tobytes())
 
     @property
     def matrix(self) -> "scipy.sparse.csr_array":

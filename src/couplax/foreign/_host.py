@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import scipy.sparse
 
-from couplax.foreign._caller import FAILED, Caller
+from couplax.foreign._caller import FAILED, Caller, failed
 from couplax.foreign._code import Code, Routine
 from couplax.foreign._declaration import Outputs, checked
 from couplax.foreign._differences import AbstractDifferences, Central, Forward
@@ -98,7 +98,7 @@ class Host:
         """
         routine = self.code.tangent
         if routine is not None:
-            derivative = partial(self._own_tangents, routine, signature, inputs)
+            derivative = partial(_each, partial(self._own_tangent, routine, signature, inputs))
         else:
             derivative = partial(
                 self._by_differences, scheme or self.code.differences, signature, inputs, outputs
@@ -122,7 +122,7 @@ class Host:
         if routine is None:
             by_columns = partial(self._by_columns, signature, inputs, outputs, scheme)
             return nonzero_only(by_columns, sweep, zero)
-        derivative = partial(self._own_adjoints, routine, signature, inputs)
+        derivative = partial(_each, partial(self._own_adjoint, routine, signature, inputs))
         pattern = self._pattern(signature)
         if pattern is not None:
             derivative = partial(compressed, derivative, pattern=pattern.T.tocsr())
@@ -162,11 +162,6 @@ class Host:
         leaves = self._many("probes", self._probes, signature, [inputs])[0]
         return [leaves[place] for place in signature.outputs]
 
-    def _own_tangents(
-        self, routine: Routine, signature: Signature, inputs: Arrays, sweep: Sequence[Arrays]
-    ) -> list[Arrays]:
-        return [self._own_tangent(routine, signature, inputs, vs) for vs in sweep]
-
     def _own_tangent(self, routine: Routine, signature: Signature, inputs: Arrays, vs: Arrays) -> Arrays:
         every = zip(inputs, signature.all_inputs(vs), strict=True)
         dense = [np.zeros_like(x) if v is None else v for x, v in every]
@@ -176,11 +171,6 @@ class Host:
             tangents = signature.as_arguments(self._caller.handed(dense))
             leaves = self._routine("tangent", signature, inputs, signature.out, routine, primals, tangents)
         return [leaves[place] for place in signature.outputs]
-
-    def _own_adjoints(
-        self, routine: Routine, signature: Signature, inputs: Arrays, sweep: Sequence[Arrays]
-    ) -> list[Arrays]:
-        return [self._own_adjoint(routine, signature, inputs, ws) for ws in sweep]
 
     def _own_adjoint(self, routine: Routine, signature: Signature, inputs: Arrays, ws: Arrays) -> Arrays:
         with self._lock:
@@ -197,7 +187,7 @@ class Host:
     ) -> Sequence[Array]:
         result = self._caller.guarded(signature, inputs, lambda: routine(*arguments))
         if result is FAILED:
-            return [np.full(s.shape, np.nan, s.dtype) for s in out.structs]
+            return [failed(struct) for struct in out.structs]
         return checked(f"{self.code.name} ({kind})", out, result)
 
     def _by_differences(
@@ -263,6 +253,10 @@ class Host:
         with self._guard:
             self._values.clear()
             self._probes.clear()
+
+
+def _each(one: Callable[[Arrays], Arrays], sweep: Sequence[Arrays]) -> list[Arrays]:
+    return [one(vectors) for vectors in sweep]
 
 
 def _elements(structs: Sequence[Any], places: Sequence[int]) -> Array:

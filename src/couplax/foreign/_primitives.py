@@ -155,23 +155,26 @@ def _value_jvp(
     lanes: int | None,
 ) -> tuple[list[Any], list[Any]]:
     outputs = foreign_value_p.bind(*primals, host=host, signature=signature, mapped=mapped, lanes=lanes)
-    if host.code.reference is not None:
-        return outputs, _reference_tangents(primals, tangents, host.code.reference, signature, mapped, lanes)
     active = tuple(k for k, tangent in enumerate(tangents) if not isinstance(tangent, ad.Zero))
     wanted = tuple(k for k, s in enumerate(signature.out.structs) if jnp.issubdtype(s.dtype, jnp.inexact))
     zeros = [ad.Zero(jax.typeof(output).to_tangent_aval()) for output in outputs]
     if not active or not wanted:
         return outputs, zeros
-    derivatives = foreign_linear_p.bind(
-        *primals,
-        *(outputs[k] for k in wanted),
-        *(tangents[k] for k in active),
-        host=host,
-        signature=replace(signature, inputs=active, outputs=wanted),
-        transposed=False,
-        mapped=(*mapped, *[lanes is not None] * len(wanted), *(mapped[k] for k in active)),
-        lanes=lanes,
-    )
+    moved = replace(signature, inputs=active, outputs=wanted)
+    vectors = [tangents[k] for k in active]
+    if host.code.reference is not None:
+        derivatives = _by_reference(host.code.reference, moved, primals, vectors, mapped, lanes)
+    else:
+        derivatives = foreign_linear_p.bind(
+            *primals,
+            *(outputs[k] for k in wanted),
+            *vectors,
+            host=host,
+            signature=moved,
+            transposed=False,
+            mapped=(*mapped, *[lanes is not None] * len(wanted), *(mapped[k] for k in active)),
+            lanes=lanes,
+        )
     given = dict(zip(wanted, derivatives, strict=True))
     return outputs, [given.get(k, zero) for k, zero in enumerate(zeros)]
 
@@ -179,27 +182,23 @@ def _value_jvp(
 ad.primitive_jvps[foreign_value_p] = _value_jvp
 
 
-def _reference_tangents(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+def _by_reference(
     reference: Callable[..., Any],
     signature: Signature,
+    primals: Sequence[Any],
+    vectors: Sequence[Any],
     mapped: Sequence[bool],
     lanes: int | None,
 ) -> list[Any]:
-    """Returns the tangents of the outputs by the JAX function that stands for the code."""
-    moving = [k for k, tangent in enumerate(tangents) if not isinstance(tangent, ad.Zero)]
+    """Returns the tangents of the wanted outputs by the JAX function that stands for the code."""
 
-    def of_moving(*moved: Any) -> list[Any]:
-        given = dict(zip(moving, moved, strict=True))
+    def of_active(*active: Any) -> list[Any]:
+        given = dict(zip(signature.inputs, active, strict=True))
         leaves = [given.get(k, primal) for k, primal in enumerate(primals)]
-        return referenced(reference, signature, leaves, mapped, lanes)
+        outputs = referenced(reference, signature, leaves, mapped, lanes)
+        return [outputs[k] for k in signature.outputs]
 
-    _, moves = jax.jvp(of_moving, [primals[k] for k in moving], [tangents[k] for k in moving])
-    structs = signature.out.structs
-    inexact = [jnp.issubdtype(struct.dtype, jnp.inexact) for struct in structs]
-    zeros = [ad.Zero(aval.to_tangent_aval()) for aval in avals(structs, lanes)]
-    return [move if flag else zero for move, flag, zero in zip(moves, inexact, zeros, strict=True)]
+    return jax.jvp(of_active, [primals[k] for k in signature.inputs], vectors)[1]
 
 
 def referenced(
@@ -262,15 +261,16 @@ def _linear_transpose(
         mapped=(*x_mapped, *y_mapped, *[lanes is not None] * len(kept)),
         lanes=lanes,
     )
-    shared = lanes is not None
-    sums = [
-        result.sum(axis=0) if shared and not flag else result
-        for result, flag in zip(results, v_mapped, strict=True)
-    ]
-    return [*[None] * (len(operands) - len(v)), *sums]
+    return [*[None] * (len(operands) - len(v)), *summed(results, v_mapped, lanes)]
 
 
 ad.primitive_transposes[foreign_linear_p] = _linear_transpose
+
+
+def summed(results: Sequence[Any], mapped: Sequence[bool], lanes: int | None) -> list[Any]:
+    """Returns the cotangents of operands, summed over the lanes that share one."""
+    pairs = zip(results, mapped, strict=True)
+    return [result.sum(axis=0) if lanes is not None and not flag else result for result, flag in pairs]
 
 
 def batcher(primitive: jec.Primitive) -> Callable[..., Any]:

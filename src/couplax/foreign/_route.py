@@ -18,7 +18,7 @@ import numpy as np
 from jax.interpreters import mlir
 
 from couplax._errors import ForeignError, keep_error
-from couplax.foreign._caller import told_failures
+from couplax.foreign._caller import told
 from couplax.foreign._exit import exit_guard
 from couplax.foreign._extension import PYTHON_TARGET, call_target, extension
 from couplax.foreign._host import Host
@@ -121,6 +121,12 @@ def _is_cpu(context: Any) -> bool:
     return tuple(context.module_context.platforms) == ("cpu",)
 
 
+def _host_side(call: Call, prepared: Any, params: dict[str, Any]) -> Callable[..., Sequence[Any]]:
+    """Returns what calls the host for `params`, of the arrays one by one."""
+    direct = None if prepared is None else prepared(**params)
+    return direct if direct is not None else lambda *arrays: call(arrays, **params)
+
+
 # ---- the compiled route
 
 _targets: "WeakValueDictionary[Hashable, Any]" = WeakValueDictionary()
@@ -141,11 +147,7 @@ def _target(call: Call, prepared: Any, context: Any, params: dict[str, Any]) -> 
     target = _targets.get(key)
     if target is None:
         name = params["host"].code.name
-
-        def run(*arrays: Any) -> Sequence[Any]:
-            return call(arrays, **params)
-
-        run = (prepared(**params) if prepared is not None else None) or run
+        run = _host_side(call, prepared, params)
         target = extension().Callback(run, *types, lambda error: _told(name, error), lambda: _kept(name))
         _targets[key] = target
     return target
@@ -155,11 +157,7 @@ def _told(name: str, error: BaseException) -> str:
     """Returns the text that goes through XLA in place of `error`."""
     if not isinstance(error, Exception):
         return f"Foreign code `{name}` was ended by {type(error).__name__}"
-    try:
-        with told_failures(name):
-            raise error
-    except ForeignError as told:
-        return str(told)
+    return told(name, error)
 
 
 def _kept(name: str) -> ForeignError:
@@ -179,14 +177,14 @@ def _callback(
     call: Call, prepared: Any, context: Any, operands: Sequence[Any], params: dict[str, Any]
 ) -> Any:
     name = params["host"].code.name
-    direct = prepared(**params) if prepared is not None else None
+    host_side = _host_side(call, prepared, params)
 
     def run(*arrays: Any) -> tuple[Any, ...]:
         # The arrays are views of XLA's memory, and nobody sees whether the code keeps them.
         own = [_own(array) for array in arrays]
         exit_guard.enter()
         try:
-            return tuple(call(own, **params) if direct is None else direct(*own))
+            return tuple(host_side(*own))
         except Exception as error:  # the boundary to compiled code, which keeps no more than the text
             raise ForeignError(_told(name, error)) from error
         finally:

@@ -27,6 +27,7 @@ from couplax.foreign._primitives import (
     linear_structs,
     parts_of,
     stacked,
+    summed,
 )
 from couplax.foreign._route import lowering
 from couplax.foreign._signature import Signature
@@ -213,10 +214,7 @@ def _second_transpose(
         lanes=lanes,
     )
     target_mapped = moves_mapped if of_moves else vectors_mapped
-    sums = [
-        result.sum(axis=0) if lanes is not None and not flag else result
-        for result, flag in zip(results, target_mapped, strict=True)
-    ]
+    sums = summed(results, target_mapped, lanes)
     blank_vectors, blank_moves = [None] * len(vectors), [None] * len(moves)
     return [*[None] * len(x), *(blank_vectors if of_moves else sums), *(sums if of_moves else blank_moves)]
 

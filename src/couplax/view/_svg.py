@@ -15,7 +15,7 @@ from ._layout import Layout, Placed, Point
 from ._text import SCRIPT, Line, Shift
 
 _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-INK, MUTED, PAPER = "#1b1f24", "#5b6470", "#ffffff"
+INK, PAPER = "#1b1f24", "#ffffff"
 DATA_LINE = "#c9ced6"
 
 
