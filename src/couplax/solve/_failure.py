@@ -9,7 +9,7 @@ import jax.core
 import numpy as np
 
 from couplax._errors import SolveError
-from couplax.solve._cycle import Solve
+from couplax.solve._solve import Solve
 
 
 def check(values: Any, solves: Mapping[str, Solve]) -> Any:

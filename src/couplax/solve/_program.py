@@ -9,7 +9,8 @@ import jax
 
 from couplax.graph import Component, Cycle, Graph
 from couplax.solve._closure import Closure
-from couplax.solve._cycle import Solve, solve_cycle
+from couplax.solve._cycle import solve_cycle
+from couplax.solve._solve import Solve
 
 Values = Mapping[str, Any]
 Step = Component | Closure

@@ -7,7 +7,7 @@ import jax
 import jax.core
 import numpy as np
 
-from couplax.solve._cycle import Solve
+from couplax.solve._solve import Solve
 
 
 @jax.tree_util.register_pytree_with_keys_class
