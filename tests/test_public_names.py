@@ -24,7 +24,7 @@ CODE_IN = (
     "foreign_ffi",
     "paired",
 )
-COUPLE = ("Component", "Model", "Output", "component", "output")
+COUPLE = ("Component", "Input", "Model", "Output", "component", "input", "output", "rate", "residual")
 SOLVE = ("Newton", "Results")
 OUT = ("Staged", "VerifyReport", "stage", "to_onnx", "verify")
 EXCEPTIONS = (

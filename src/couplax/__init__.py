@@ -32,9 +32,13 @@ from couplax.foreign import foreign_command as foreign_command
 from couplax.foreign import foreign_ffi as foreign_ffi
 from couplax.foreign import paired as paired
 from couplax.graph import Component as Component
+from couplax.graph import Input as Input
 from couplax.graph import Output as Output
 from couplax.graph import component as component
+from couplax.graph import input as input
 from couplax.graph import output as output
+from couplax.graph import rate as rate
+from couplax.graph import residual as residual
 from couplax.solve import Newton as Newton
 from couplax.solve import Results as Results
 from couplax.stage import Staged as Staged

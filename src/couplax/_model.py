@@ -9,7 +9,16 @@ import jax
 import optimistix as optx
 
 from couplax._errors import GuessError, ModelError, original_errors, quoted
-from couplax.graph import Component, Cycle, Graph, check_cut, choose_cut, missing_inputs, unknown_names
+from couplax.graph import (
+    Component,
+    Cycle,
+    Graph,
+    Node,
+    check_cut,
+    choose_cut,
+    missing_inputs,
+    unknown_names,
+)
 from couplax.solve import Closure, Function, Program, Results, check, evaluate, needed_steps, program
 from couplax.view import Drawing, xdsm
 
@@ -19,27 +28,38 @@ Solver = optx.AbstractRootFinder[Any, Any, Any, Any] | optx.AbstractFixedPointSo
 class Model:
     """Components connected by the names that they read and write; immutable, equal if its parts are.
 
-    A model with cycles runs once each is closed by a solver: `model.close(solver)`.
+    A model with cycles runs once each is closed by a solver: `model.close(solver)`. A model is a part of
+    another model as it is, or under a name: `model.nested("wing")`.
     """
 
-    def __init__(self, *components: Component) -> None:
-        """Connects `components`.
+    def __init__(self, *parts: "Component | Model") -> None:
+        """Connects `parts`: components, and models with their components and their closed cycles.
 
         Raises:
             ModelError: with every fault of the model.
         """
-        self._graph = Graph(components)
-        self._closures: tuple[Closure, ...] = ()
+        nodes = [
+            node for part in parts for node in (part.graph.nodes if isinstance(part, Model) else (part,))
+        ]
+        self._graph = Graph(nodes)
+
+    @classmethod
+    def _of(cls, nodes: Iterable[Node]) -> "Model":
+        """Returns the model of `nodes`."""
+        model = cls.__new__(cls)
+        model._graph = Graph(nodes)
+        return model
 
     @property
     def graph(self) -> Graph:
-        """The components and what connects them."""
+        """The components and closed cycles, and what connects them."""
         return self._graph
 
     @property
     def closures(self) -> tuple[Closure, ...]:
-        """The cycles that have a solver, with where they are cut."""
-        return self._closures
+        """The cycles that have a solver, with where they are cut, each before those closed inside it."""
+        closed = (node for node in self._graph.nodes if isinstance(node, Closure))
+        return tuple(closure for node in closed for closure in node.closures)
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -57,12 +77,35 @@ class Model:
         return self._graph.outputs
 
     @property
+    def couplings(self) -> tuple[str, ...]:
+        """The names that one component writes and one reads."""
+        return self._graph.couplings
+
+    @cached_property
     def cycles(self) -> tuple[Cycle, ...]:
-        """The groups of components that depend on each other, in the order in which they run."""
-        return self._graph.cycles
+        """The groups of components that depend on each other, closed or open, in the order in which they run.
+
+        A cycle that is closed inside another follows it.
+        """
+        found: list[Cycle] = []
+        for step in self._graph.steps:
+            outer = [step] if isinstance(step, Cycle) else []
+            nodes = step.nodes if isinstance(step, Cycle) else (step,)
+            closed = [
+                closure.cycle for node in nodes if isinstance(node, Closure) for closure in node.closures
+            ]
+            found += [*outer, *closed]
+        return tuple(found)
+
+    def __add__(self, other: "Component | Model") -> "Model":
+        """Returns the model of the parts of both."""
+        return Model(self, other)
 
     def close(self, solver: Solver, *, cut: str | Sequence[str] | None = None) -> "Model":
         """Returns the model with cycles closed: `solver` finds the variables at which they are cut.
+
+        A closed cycle stays as it is: where the model becomes part of another, in which the cycle is part of
+        a larger one, it is solved inside that one's solve.
 
         Args:
             solver: `couplax.Newton`, or any optimistix root finder or fixed-point solver.
@@ -73,9 +116,7 @@ class Model:
         Raises:
             ModelError: a name is no coupling variable of an open cycle, or loops remain.
         """
-        is_open = [
-            cycle for cycle in self.cycles if cycle not in {closure.cycle for closure in self._closures}
-        ]
+        is_open = self._graph.cycles
         if cut is None:
             new = [
                 Closure(cycle=c, cut=choose_cut(c, preferred=self._guessed()), solver=solver) for c in is_open
@@ -87,7 +128,18 @@ class Model:
             raise ModelError(
                 [f"close() found no open cycle to close: the model has {len(self.cycles)}, all closed."]
             )
-        return self._with((*self._closures, *new))
+        return self._closed(new)
+
+    def _closed(self, new: Iterable[Closure]) -> "Model":
+        """Returns the model with the nodes of each new closure replaced by it, where its first one stood."""
+        heads = {id(closure.cycle.nodes[0]): closure for closure in new}
+        gone = {id(node) for closure in heads.values() for node in closure.cycle.nodes}
+        nodes = [
+            heads.get(id(node), node)
+            for node in self._graph.nodes
+            if id(node) in heads or id(node) not in gone
+        ]
+        return Model._of(nodes)
 
     def _cut_at(self, names: Sequence[str], is_open: Sequence[Cycle], solver: Solver) -> list[Closure]:
         couplings = [name for cycle in is_open for name in cycle.couplings]
@@ -117,7 +169,7 @@ class Model:
         """
         names = frozenset(inputs)
         if names not in self._runnable_with:
-            self._check_closed(self.cycles)
+            self._check_closed(self._graph.cycles)
             self._check_inputs(inputs, self.inputs)
             self._runnable_with.add(names)
         given = {**self._graph.defaults, **inputs}
@@ -125,7 +177,7 @@ class Model:
         with original_errors():
             values, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
         named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
-        solves = {closure.name: solves[closure.name] for closure in self._whole.closures}
+        solves = {closure.name: solves[closure.name] for closure in self.closures}
         checked = check(named, solves) if throw else named
         # What passes through a transformation comes back sorted by name.
         return Results({name: checked[name] for name in named}, solves)
@@ -160,7 +212,7 @@ class Model:
             raise ModelError(faults)
         needed = needed_steps(self._graph, wanted)
         self._check_closed([step for step in needed if isinstance(step, Cycle)])
-        prepared = program(self._graph, self._closures, wanted)
+        prepared = program(self._graph, wanted)
         self._check_inputs([*read, *fixed], prepared.inputs)
         return Function(
             inputs=read,
@@ -172,7 +224,7 @@ class Model:
 
     def xdsm(self) -> Drawing:
         """Returns the model drawn as an extended design structure matrix, in SVG."""
-        return xdsm(self._graph, self._closures)
+        return xdsm(Graph(self.components), self.closures)
 
     @cached_property
     def _runnable_with(self) -> set[frozenset[str]]:
@@ -181,16 +233,13 @@ class Model:
 
     @cached_property
     def _declared_guesses(self) -> dict[str, Any]:
-        return {o.name: o.guess for c in self.components for o in c.outputs if o.guess is not None}
+        return {
+            name: output.guess for name, output in self._graph.written.items() if output.guess is not None
+        }
 
     @cached_property
     def _whole(self) -> Program:
-        return program(self._graph, self._closures, self.outputs)
-
-    def _with(self, closures: tuple[Closure, ...]) -> "Model":
-        model = Model.__new__(Model)
-        model._graph, model._closures = self._graph, closures
-        return model
+        return program(self._graph, self.outputs)
 
     def _guessed(self) -> list[str]:
         return list(self._declared_guesses)
@@ -200,13 +249,11 @@ class Model:
         return repr(cut[0] if len(cut) == 1 else cut)
 
     def _check_closed(self, cycles: Iterable[Cycle]) -> None:
-        closed = {closure.cycle for closure in self._closures}
         faults = [
             f"cycle `{cycle.name}` is not closed: its components wait for each other through "
             f"{quoted(cycle.couplings)}. Close it: "
             f"model.close(couplax.Newton(), cut={self._shown_cut(cycle)})."
             for cycle in cycles
-            if cycle not in closed
         ]
         if faults:
             raise ModelError(faults)
@@ -228,31 +275,34 @@ class Model:
 
     def _guesses(self, prepared: Program, guess: Mapping[str, Any]) -> dict[str, Any]:
         """Returns where each unknown of the program starts: as given, else as its output declares."""
-        every = [name for closure in self._closures for name in closure.cut]
-        faults = unknown_names(guess, every, "unknown")
+        every = [name for node in self._graph.nodes for name in node.unknowns]
+        faults = unknown_names(guess, every, "unknown") if guess else []
         found = {**self._declared_guesses, **guess}
-        for closure in prepared.closures:
-            faults += [
-                f"`{name}`, an unknown of cycle `{closure.name}`, has no guess. Pass "
-                f"guess={{{name!r}: ...}}, or declare couplax.output({name!r}, guess=...)."
-                for name in closure.cut
-                if name not in found
-            ]
+        faults += [
+            f"`{name}`, an unknown of cycle `{self._cycle_of(name)}`, has no guess. Pass "
+            f"guess={{{name!r}: ...}}, or declare couplax.output({name!r}, guess=...)."
+            for name in prepared.unknowns
+            if name not in found
+        ]
         if faults:
             raise GuessError("\n".join(faults))
-        return {name: found[name] for closure in prepared.closures for name in closure.cut}
+        return {name: found[name] for name in prepared.unknowns}
+
+    def _cycle_of(self, unknown: str) -> str:
+        """Returns the name of the cycle that is cut at `unknown`."""
+        return next(closure.name for closure in self.closures if unknown in closure.cut)
 
     def __eq__(self, other: object) -> bool:
         """Returns whether `other` is a model of equal components, closed alike."""
-        return isinstance(other, Model) and (self._graph, self._closures) == (other._graph, other._closures)
+        return isinstance(other, Model) and self._graph == other._graph
 
     def __hash__(self) -> int:
         """Returns a hash of the components and closures."""
-        return hash((self._graph, self._closures))
+        return hash((Model, self._graph))
 
     def __repr__(self) -> str:
         """Returns the model's components, inputs, outputs and cycles."""
-        closed = {closure.cycle: closure for closure in self._closures}
+        closed = {closure.cycle: closure for closure in self.closures}
         cycles = [
             f"  cycle {cycle.name}: "
             + (

@@ -1,13 +1,16 @@
 """A component: a function whose parameters and returned values have names."""
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from couplax._errors import ModelError, place_of, quoted
 from couplax._tree import describe
 
+from ._node import Kind, Naming, Node
 from ._promise import broken_promises
+from ._units import as_read
 from ._variables import Input, Output
 
 
@@ -23,6 +26,7 @@ class Component:
         outputs: what it writes, one for each value that `fn` returns.
         parameters: the names of `fn`'s parameters, aligned with `inputs`.
         returned: the names by which `fn` keys its values if it returns a dict, aligned with `outputs`.
+        kind: whether `fn` returns the outputs themselves, residuals that they bring to zero, or their rates.
     """
 
     name: str
@@ -31,6 +35,7 @@ class Component:
     outputs: tuple[Output, ...]
     parameters: tuple[str, ...]
     returned: tuple[str, ...]
+    kind: Kind = Kind.EXPLICIT
 
     @property
     def place(self) -> str:
@@ -51,24 +56,65 @@ class Component:
         """Returns what the function returns."""
         return self.fn(*args, **kwargs)
 
+    @property
+    def components(self) -> tuple["Component", ...]:
+        """The component itself."""
+        return (self,)
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        """No variable: a component has no solver inside."""
+        return ()
+
+    def run(
+        self, values: Mapping[str, Any], guesses: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns what `evaluate` returns, and no solve."""
+        return self.evaluate(values), {}
+
     def evaluate(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the outputs by variable name, from `values` by variable name.
+        """Returns the outputs, or their residuals or rates, by variable name, from `values` by variable name.
 
         Args:
             values: may hold more than is read, and may lack inputs that have a default.
 
         Raises:
-            ModelError: a required input is not in `values`, or the function returned other than its outputs
-                are or promise.
+            ModelError: a required input is not in `values`, an input or output is not what was declared of
+                it, or the function returned other than its outputs.
         """
         self._require_inputs(values)
+        read = {each.name: as_read(each, values[each.name]) for each in self.inputs if each.name in values}
+        self._check(self.inputs, read, "was given", "the input takes")
         pairs = zip(self.parameters, self.inputs, strict=True)
-        arguments = {parameter: values[read.name] for parameter, read in pairs if read.name in values}
-        named = self._named(self.fn(**arguments))
-        broken = [f"component {self.described} {fault}." for fault in broken_promises(self.outputs, named)]
-        if broken:
-            raise ModelError(broken)
+        named = self._named(
+            self.fn(**{parameter: read[it.name] for parameter, it in pairs if it.name in read})
+        )
+        self._check(self.outputs, named, "returned", "the output promises")
         return named
+
+    def named(self, naming: Naming) -> "Component":
+        """Returns the component under new names, those of its parameters the same."""
+        return dataclasses.replace(
+            self,
+            name=naming.node(self.name),
+            inputs=tuple(dataclasses.replace(it, name=naming.variable(it.name)) for it in self.inputs),
+            outputs=tuple(dataclasses.replace(it, name=naming.variable(it.name)) for it in self.outputs),
+        )
+
+    def reading_in(self, units: Mapping[str, str]) -> "Component":
+        """Returns the component such that it reads variables given in `units`, and converts them."""
+        given = [units.get(read.name) if read.units else None for read in self.inputs]
+        wanted = [None if unit == read.units else unit for unit, read in zip(given, self.inputs, strict=True)]
+        if wanted == [read.comes_in for read in self.inputs]:
+            return self
+        pairs = zip(self.inputs, wanted, strict=True)
+        return dataclasses.replace(
+            self, inputs=tuple(dataclasses.replace(read, comes_in=unit) for read, unit in pairs)
+        )
+
+    def with_components(self, change: Mapping[str, tuple[Node, ...]]) -> tuple[Node, ...]:
+        """Returns what replaces the component, or the component itself."""
+        return change.get(self.name, (self,))
 
     def _require_inputs(self, values: Mapping[str, Any]) -> None:
         """Raises where a required input is not in `values`."""
@@ -77,6 +123,17 @@ class Component:
             raise ModelError(
                 [f"component {self.described} was not given {quoted(missing)}, only {quoted(values)}."]
             )
+
+    def _check(
+        self, variables: Sequence[Input | Output], values: Mapping[str, Any], came: str, promise: str
+    ) -> None:
+        """Raises where a value is not what is declared of its variable."""
+        broken = broken_promises(variables, values)
+        faults = [
+            f"component {self.described} {came} {value}, and {promise} {wanted}." for value, wanted in broken
+        ]
+        if faults:
+            raise ModelError(faults)
 
     def _named(self, result: Any) -> dict[str, Any]:
         """Returns `result`, what the function returned, as outputs by variable name."""
@@ -124,6 +181,7 @@ class Component:
             and self.outputs == other.outputs
             and self.parameters == other.parameters
             and self.returned == other.returned
+            and self.kind is other.kind
             and (self.fn is other.fn or bool(self.fn == other.fn))
         )
 

@@ -13,8 +13,8 @@ import networkx as nx
 
 from couplax._errors import ModelError, close_matches, quoted
 
-from ._component import Component
 from ._cycle import Cycle, dependencies, in_order
+from ._node import Node
 
 # What cutting at a variable costs beyond the one unknown, the less the better; a number so that costs add up.
 Costs = Mapping[str, int]
@@ -27,7 +27,7 @@ def choose_cut(cycle: Cycle, preferred: Collection[str] = ()) -> tuple[str, ...]
     """Returns the fewest coupling variables that leave no loop once the cycle is cut at them.
 
     Of cuts equally small, the one with most of `preferred`, then the one that keeps the declared order of the
-    components, then the first. Beyond 10 couplings no variable of the cut can be spared, but a smaller cut
+    nodes, then the first. Beyond 10 couplings no variable of the cut can be spared, but a smaller cut
     may exist.
 
     Args:
@@ -53,8 +53,8 @@ def check_cut(cycle: Cycle, cut: Sequence[str]) -> None:
         raise ModelError(faults)
 
 
-def order(cycle: Cycle, cut: Collection[str]) -> tuple[Component, ...]:
-    """Returns the components in the order in which they run once the cycle is cut: as declared, where free.
+def order(cycle: Cycle, cut: Collection[str]) -> tuple[Node, ...]:
+    """Returns the nodes in the order in which they run once the cycle is cut: as declared, where free.
 
     Raises:
         ModelError: a loop remains.
@@ -62,19 +62,23 @@ def order(cycle: Cycle, cut: Collection[str]) -> tuple[Component, ...]:
     loop = _remaining_loop(cycle, cut)
     if loop:
         raise ModelError([_loop_fault(cycle, cut, loop)])
-    graph = dependencies(cycle.components, without=cut)
+    graph = dependencies(cycle.nodes, without=cut)
     ranks = {position: position for position in graph}
-    return tuple(cycle.components[position] for position in in_order(graph, ranks))
+    return tuple(cycle.nodes[position] for position in in_order(graph, ranks))
 
 
 def influences(cycle: Cycle) -> "nx.DiGraph[str]":
-    """Returns the graph of the couplings, with an edge v -> w where the component that writes w reads v."""
+    """Returns the graph of the couplings, with an edge v -> w where the node that writes w reads v.
+
+    The unknown of a residual has an edge to itself.
+    """
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(cycle.couplings)
-    for component in cycle.components:
-        read = [read.name for read in component.inputs if read.name in graph]
-        written = [output.name for output in component.outputs if output.name in graph]
+    for node in cycle.nodes:
+        read = [read.name for read in node.inputs if read.name in graph]
+        written = [output.name for output in node.outputs if output.name in graph]
         graph.add_edges_from(itertools.product(read, written))
+    graph.add_edges_from((name, name) for name in cycle.implicit)
     return graph
 
 
@@ -90,9 +94,9 @@ def _fed_back(cycle: Cycle) -> set[str]:
     """Returns the couplings that a component reads which is declared no later than their writer."""
     found: set[str] = set()
     awaited: set[str] = set()
-    for component in cycle.components:
-        awaited.update(read.name for read in component.inputs)
-        found.update(output.name for output in component.outputs if output.name in awaited)
+    for node in cycle.nodes:
+        awaited.update(read.name for read in node.inputs)
+        found.update(output.name for output in node.outputs if output.name in awaited)
     return found
 
 
@@ -191,7 +195,7 @@ def _remaining_loop(cycle: Cycle, cut: Collection[str]) -> list[str]:
 
 def _loop_fault(cycle: Cycle, cut: Collection[str], loop: Sequence[str]) -> str:
     """Returns what is said of `loop`, the couplings along a loop that `cut` leaves."""
-    writer = {output.name: component for component in cycle.components for output in component.outputs}
+    writer = {output.name: node for node in cycle.nodes for output in node.outputs}
     writers = [writer[name].name for name in loop]
     path = " -> ".join(f"`{name}`" for name in [*writers, writers[0]])
     return (

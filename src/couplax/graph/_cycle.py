@@ -6,50 +6,71 @@ from dataclasses import dataclass
 import networkx as nx
 
 from ._component import Component
+from ._node import Kind, Node
+
+_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Components each of which reads, through others or directly, what it writes.
+    """Nodes each of which reads, through others or directly, what it writes.
 
     Attributes:
-        components: in the order in which the model declares them.
+        nodes: in the order in which the model declares them.
     """
 
-    components: tuple[Component, ...]
+    nodes: tuple[Node, ...]
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The components that the nodes hold."""
+        return tuple(component for node in self.nodes for component in node.components)
 
     @property
     def name(self) -> str:
-        """The names of the components, such as `d1 + d2`."""
-        return " + ".join(component.name for component in self.components)
+        """The names of the nodes, such as `d1 + d2`; of many the first ones and the last."""
+        names = [node.name for node in self.nodes]
+        shown = names if len(names) <= _SHOWN else [*names[: _SHOWN - 2], "...", names[-1]]
+        return " + ".join(shown)
 
     def __repr__(self) -> str:
         return f"<cycle {self.name}>"
 
     @property
     def couplings(self) -> tuple[str, ...]:
-        """The variables written and read inside the cycle, in the order in which they are written."""
-        read = {read.name for component in self.components for read in component.inputs}
-        written = (output.name for component in self.components for output in component.outputs)
+        """The variables written and read inside the cycle, unknowns of residuals included, as written."""
+        read = {read.name for node in self.nodes for read in node.inputs}
+        read.update(self.implicit)
+        written = (output.name for node in self.nodes for output in node.outputs)
         return tuple(name for name in written if name in read)
 
+    @property
+    def implicit(self) -> tuple[str, ...]:
+        """The unknowns of residuals, at which the cycle is cut in any case."""
+        residuals = (node for node in self.nodes if node.kind is Kind.RESIDUAL)
+        return tuple(output.name for node in residuals for output in node.outputs)
 
-def dependencies(components: Sequence[Component], without: Iterable[str] = ()) -> "nx.DiGraph[int]":
-    """Returns the graph of the components' positions, with an edge i -> j where j reads what i writes.
+
+def dependencies(nodes: Sequence[Node], without: Iterable[str] = ()) -> "nx.DiGraph[int]":
+    """Returns the graph of the nodes' positions, with an edge i -> j where j depends on what i writes.
+
+    A residual depends on its own unknowns, whether it reads them or not. Nothing depends on a rate: its state
+    comes from an integral.
 
     Args:
         without: variables that carry no dependency.
     """
     ignored = set(without)
-    writer = {
-        output.name: position for position, component in enumerate(components) for output in component.outputs
-    }
+    writer: dict[str, int] = {}
     graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(range(len(components)))
-    for position, component in enumerate(components):
-        names = (read.name for read in component.inputs)
-        read = (name for name in names if name in writer and name not in ignored)
-        graph.add_edges_from((writer[name], position) for name in read)
+    graph.add_nodes_from(range(len(nodes)))
+    for position, node in enumerate(nodes):
+        if node.kind is not Kind.RATE:
+            writer.update((output.name, position) for output in node.outputs if output.name not in ignored)
+        if node.kind is Kind.RESIDUAL and not ignored.issuperset(output.name for output in node.outputs):
+            graph.add_edge(position, position)
+    for position, node in enumerate(nodes):
+        graph.add_edges_from((writer[read.name], position) for read in node.inputs if read.name in writer)
     return graph
 
 

@@ -3,13 +3,14 @@
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from couplax._errors import ModelError, close_matches, place_of, quoted
 
 from ._component import Component
-from ._variables import REQUIRED, Input, Output
+from ._node import Kind
+from ._variables import Input, Output
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -18,28 +19,11 @@ _HOW = 'Write `@component("y")` above the function, or `component(fn, "y")`.'
 _WRAP = "Wrap it in a function with named parameters: `lambda x: fn(x)`."
 
 
-def output(
-    name: str,
-    *,
-    guess: Any = None,
-    units: str | None = None,
-    shape: tuple[int, ...] | None = None,
-    dtype: Any = None,
-    description: str | None = None,
-) -> Output:
-    """Returns an output that says more than its name.
-
-    Args:
-        guess: where a solver starts that has this variable as an unknown.
-    """
-    return Output(name=name, guess=guess, units=units, shape=shape, dtype=dtype, description=description)
-
-
 @overload
 def component(
     fn: Callable[..., Any],
     /,
-    *outputs: str | Output,
+    *variables: str | Output | Input,
     rename: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Component: ...
@@ -47,7 +31,7 @@ def component(
 
 @overload
 def component(
-    *outputs: str | Output, rename: Mapping[str, str] | None = None, name: str | None = None
+    *variables: str | Output | Input, rename: Mapping[str, str] | None = None, name: str | None = None
 ) -> Callable[[Callable[..., Any]], Component]: ...
 
 
@@ -60,36 +44,82 @@ def component(
     one value for each output: the value itself for one, a tuple for several, or a dict by name.
 
     Args:
-        given: the outputs, each a name or `couplax.output(...)`; before them the function, unless this
-            decorates one.
+        given: the outputs, each a name or `couplax.output(...)`; among them `couplax.input(...)` for what is
+            to be said of a parameter; before them the function, unless this decorates one.
         rename: from parameters and outputs of the function to the variables that they are in the model.
         name: the component's own name; the function's name if not given.
 
     Raises:
         ModelError: an output is not a name, the function's parameters have no names, or it writes nothing.
     """
-    if not given or isinstance(given[0], str | Output):
-        return functools.partial(_declare, written=given, rename=rename or {}, name=name)
-    return _declare(given[0], given[1:], rename or {}, name)
+    return _declared(given, Kind.EXPLICIT, rename or {}, name)
 
 
-def _declare(fn: Any, written: Sequence[Any], rename: Mapping[str, str], name: str | None) -> Component:
+def residual(*given: Any, rename: Mapping[str, str] | None = None, name: str | None = None) -> Any:
+    """Returns a function as an implicit component: `@residual("u")`, or `residual(fn, "u")`.
+
+    The function returns one residual for each unknown named, of the unknown's shape, and a solver finds the
+    unknowns such that all residuals are zero: `model.close(solver)` closes the component, with the cycle that
+    it is part of, cut at its unknowns.
+
+    Args:
+        given: the unknowns, each a name or `couplax.output(...)`; the rest as for `couplax.component`.
+        rename: as for `couplax.component`.
+        name: as for `couplax.component`.
+
+    Raises:
+        ModelError: as for `couplax.component`.
+    """
+    return _declared(given, Kind.RESIDUAL, rename or {}, name)
+
+
+def rate(*given: Any, rename: Mapping[str, str] | None = None, name: str | None = None) -> Any:
+    """Returns a function as the rate of change of states: `@rate("x")`, or `rate(fn, "x")` for dx/dt.
+
+    The function returns one rate for each state named, of the state's shape. A parameter named `t` is time.
+    `model.close(couplax.Integrate(...))` integrates the states.
+
+    Args:
+        given: the states, each a name or `couplax.output(...)`; the rest as for `couplax.component`.
+        rename: as for `couplax.component`.
+        name: as for `couplax.component`.
+
+    Raises:
+        ModelError: as for `couplax.component`.
+    """
+    return _declared(given, Kind.RATE, rename or {}, name)
+
+
+def _declared(given: Sequence[Any], kind: Kind, rename: Mapping[str, str], name: str | None) -> Any:
+    """Returns the component, or the decorator that makes it where `given` does not start with a function."""
+    if not given or isinstance(given[0], str | Output | Input):
+        return functools.partial(_declare, variables=given, kind=kind, rename=rename, name=name)
+    return _declare(given[0], given[1:], kind, rename, name)
+
+
+def _declare(
+    fn: Any, variables: Sequence[Any], kind: Kind, rename: Mapping[str, str], name: str | None
+) -> Component:
     """Returns the component, or raises every fault of the declaration."""
     if isinstance(fn, Component):
         fn = fn.fn
     if not callable(fn):
         raise ModelError([f"a component is made of a function and names; came {_say(fn)}. {_HOW}"])
-    outputs = _outputs(fn, written)
+    said = {variable.name: variable for variable in variables if isinstance(variable, Input)}
+    outputs = _outputs(fn, [variable for variable in variables if not isinstance(variable, Input)])
     parameters = _parameters(fn)
     returned = tuple(output.name for output in outputs)
-    _check_rename(fn, rename, [*(parameter.name for parameter in parameters), *returned])
+    names = tuple(parameter.name for parameter in parameters)
+    _check_known(fn, "renames", rename, [*names, *returned], "parameter or output")
+    _check_known(fn, "declares the input", said, names, "parameter")
     return Component(
         name=name or _own_name(fn) or returned[0],
         fn=fn,
-        inputs=tuple(_input(parameter, rename) for parameter in parameters),
+        inputs=tuple(_input(parameter, said, rename) for parameter in parameters),
         outputs=tuple(_renamed(output, rename) for output in outputs),
-        parameters=tuple(parameter.name for parameter in parameters),
+        parameters=names,
         returned=returned,
+        kind=kind,
     )
 
 
@@ -133,25 +163,28 @@ def _parameters(fn: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     return parameters
 
 
-def _check_rename(fn: Callable[..., Any], rename: Mapping[str, str], known: Sequence[str]) -> None:
-    """Raises where `rename` holds what the function neither takes nor returns."""
+def _check_known(
+    fn: Callable[..., Any], does: str, given: Iterable[str], known: Sequence[str], what: str
+) -> None:
+    """Raises where `given` holds a name that the function neither takes nor returns."""
     faults: list[str] = []
-    for old in rename:
+    for old in given:
         if old not in known:
             close = close_matches(old, known)
             hint = f" Close: {quoted(close)}." if close else ""
             faults.append(
-                f"component {_of(fn)} renames `{old}`, which is no parameter or output of it.{hint}"
+                f"component {_of(fn)} {does} `{old}`, which is no {what} of it.{hint}"
                 f" It has {quoted(dict.fromkeys(known))}."
             )
     if faults:
         raise ModelError(faults)
 
 
-def _input(parameter: inspect.Parameter, rename: Mapping[str, str]) -> Input:
-    """Returns the input that `parameter` stands for."""
-    default = REQUIRED if parameter.default is inspect.Parameter.empty else parameter.default
-    return Input(name=rename.get(parameter.name, parameter.name), default=default)
+def _input(parameter: inspect.Parameter, said: Mapping[str, Input], rename: Mapping[str, str]) -> Input:
+    """Returns the input that `parameter` stands for: the signature's default goes before the declared."""
+    declared = said.get(parameter.name, Input(name=parameter.name))
+    default = declared.default if parameter.default is inspect.Parameter.empty else parameter.default
+    return dataclasses.replace(declared, name=rename.get(parameter.name, parameter.name), default=default)
 
 
 def _renamed(written: Output, rename: Mapping[str, str]) -> Output:

@@ -1,4 +1,4 @@
-"""The graph of a model: who writes what, who reads it, and in which order the components run."""
+"""The graph of a model: who writes what, who reads it, and in which order the nodes run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,38 +13,44 @@ from couplax._errors import ModelError
 from ._component import Component
 from ._cycle import Cycle, dependencies, in_order
 from ._faults import faults_of
+from ._node import Node, free_inputs
+from ._variables import Input, Output
 
 
 @dataclass(frozen=True, init=False)
 class Graph:
-    """Components connected by the names that they write and read.
+    """Nodes connected by the names that they write and read.
 
-    What follows from the components is computed once and kept.
+    What follows from the nodes is computed once and kept.
 
     Attributes:
-        components: in the order in which they were declared.
+        nodes: in the order in which they were declared.
     """
 
-    components: tuple[Component, ...]
+    nodes: tuple[Node, ...]
 
-    def __init__(self, components: Iterable[Component]) -> None:
-        """Connects `components`.
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        """Connects `nodes`, each of which reads in the units in which a variable is written.
 
         Raises:
             ModelError: with every fault of the model.
         """
-        given = tuple(components)
+        given = tuple(nodes)
         faults = faults_of(given)
         if faults:
             raise ModelError(faults)
-        object.__setattr__(self, "components", given)
+        units = units_of(given)
+        object.__setattr__(self, "nodes", tuple(node.reading_in(units) for node in given) if units else given)
 
     @cached_property
-    def writers(self) -> Mapping[str, Component]:
-        """The component that writes each name."""
-        return MappingProxyType(
-            {output.name: component for component in self.components for output in component.outputs}
-        )
+    def components(self) -> tuple[Component, ...]:
+        """The components, those inside other nodes included."""
+        return tuple(component for node in self.nodes for component in node.components)
+
+    @cached_property
+    def writers(self) -> Mapping[str, Node]:
+        """The node that writes each name."""
+        return MappingProxyType({output.name: node for node in self.nodes for output in node.outputs})
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[Component, ...]]:
@@ -56,49 +62,60 @@ class Graph:
         return MappingProxyType({name: tuple(by_position.values()) for name, by_position in found.items()})
 
     @cached_property
+    def free(self) -> Mapping[str, Input]:
+        """What is read and not written, by name, with what is said of it, in the order of first reading."""
+        return MappingProxyType({read.name: read for read in free_inputs(self.nodes)})
+
+    @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The names that are read and that nothing writes, in the order of first reading."""
-        return tuple(name for name in self.readers if name not in self.writers)
+        return tuple(self.free)
+
+    @cached_property
+    def written(self) -> Mapping[str, Output]:
+        """What is written, by name, with what is said of it, in order."""
+        return MappingProxyType({output.name: output for node in self.nodes for output in node.outputs})
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """The names that are written, in order."""
-        return tuple(self.writers)
+        return tuple(self.written)
 
     @cached_property
     def couplings(self) -> tuple[str, ...]:
-        """The names that are written and read, in the order in which they are written."""
-        return tuple(name for name in self.writers if name in self.readers)
+        """The names that one component writes and one reads, in the order in which they are written."""
+        return tuple(name for name in self.written if name in self.readers)
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
         """The default of each of `inputs` that has one."""
-        free = set(self.inputs)
-        return MappingProxyType(
-            {
-                read.name: read.default
-                for component in self.components
-                for read in component.inputs
-                if read.name in free and not read.required
-            }
-        )
+        return MappingProxyType({name: read.default for name, read in self.free.items() if not read.required})
 
     @cached_property
-    def steps(self) -> tuple[Component | Cycle, ...]:
-        """The components and cycles in the order in which they run: as declared, where free."""
-        graph = dependencies(self.components)
+    def steps(self) -> tuple[Node | Cycle, ...]:
+        """The nodes and the cycles of nodes in the order in which they run: as declared, where free."""
+        graph = dependencies(self.nodes)
         condensed = nx.condensation(graph)
         members = {node: sorted(data["members"]) for node, data in condensed.nodes(data=True)}
         first = {node: positions[0] for node, positions in members.items()}
         return tuple(self._step(members[node], graph) for node in in_order(condensed, first))
 
-    def _step(self, positions: list[int], graph: "nx.DiGraph[int]") -> Component | Cycle:
-        """Returns the component at `positions`, or the cycle where it or they depend on themselves."""
+    def _step(self, positions: list[int], graph: "nx.DiGraph[int]") -> Node | Cycle:
+        """Returns the node at `positions`, or the cycle where it or they depend on themselves."""
         if len(positions) == 1 and not graph.has_edge(positions[0], positions[0]):
-            return self.components[positions[0]]
-        return Cycle(tuple(self.components[position] for position in positions))
+            return self.nodes[positions[0]]
+        return Cycle(tuple(self.nodes[position] for position in positions))
 
     @cached_property
     def cycles(self) -> tuple[Cycle, ...]:
-        """The cycles, in the order in which they run."""
+        """The cycles that no solver closes, in the order in which they run."""
         return tuple(step for step in self.steps if isinstance(step, Cycle))
+
+
+def units_of(nodes: Iterable[Node]) -> dict[str, str]:
+    """Returns the units of each variable that has some: as written, else as its first reader says."""
+    nodes = tuple(nodes)
+    written = {output.name: output.units for node in nodes for output in node.outputs}
+    read = {read.name: read.units for node in reversed(nodes) for read in reversed(node.inputs) if read.units}
+    units = {**read, **written}
+    return {name: unit for name, unit in units.items() if unit is not None}

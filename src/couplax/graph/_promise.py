@@ -8,21 +8,23 @@ import numpy as np
 
 from couplax._tree import Struct, describe, struct_of
 
-from ._variables import Output
+from ._variables import Input, Output
 
 _ARRAYS = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
-def broken_promises(outputs: Sequence[Output], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yields what came and what was promised, for each output that is not as promised."""
-    for output in outputs:
-        if output.shape is None and output.dtype is None:
+def broken_promises(
+    variables: Sequence[Input | Output], values: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yields what came and what was declared, for each of `variables` that is not as declared in `values`."""
+    for variable in variables:
+        if (variable.shape is None and variable.dtype is None) or variable.name not in values:
             continue
-        value = values[output.name]
+        value = values[variable.name]
         came = struct_of(value) if _is_array(value) else None
-        if came is None or not _fits(output, came):
+        if came is None or not _fits(variable, came):
             said = f"a {type(value).__name__}" if came is None else describe(came)
-            yield f"returned `{output.name}` as {said}, and the output promises {_promised(output)}"
+            yield f"`{variable.name}` as {said}", _declared(variable)
 
 
 def _is_array(value: object) -> bool:
@@ -30,17 +32,18 @@ def _is_array(value: object) -> bool:
     return isinstance(value, _ARRAYS)
 
 
-def _fits(output: Output, came: Struct) -> bool:
-    """Returns whether `came` is what the output promises, so far as it does."""
-    shape_fits = output.shape is None or came.shape == tuple(output.shape)
+def _fits(variable: Input | Output, came: Struct) -> bool:
+    """Returns whether `came` is what is declared, so far as anything is."""
+    if variable.shape is not None and came.shape != tuple(variable.shape):
+        return False
     # Without double precision a promise of float64 is one of float32.
-    return shape_fits and (output.dtype is None or came.dtype == jax.dtypes.canonicalize_dtype(output.dtype))
+    return variable.dtype is None or came.dtype == jax.dtypes.canonicalize_dtype(variable.dtype)
 
 
-def _promised(output: Output) -> str:
-    """Returns the promise in words."""
-    if output.dtype is None:
-        return f"the shape {output.shape}"
-    if output.shape is None:
-        return f"the dtype {np.dtype(output.dtype).name}"
-    return describe(Struct(output.shape, output.dtype))
+def _declared(variable: Input | Output) -> str:
+    """Returns what is declared, in words."""
+    if variable.dtype is None:
+        return f"the shape {variable.shape}"
+    if variable.shape is None:
+        return f"the dtype {np.dtype(variable.dtype).name}"
+    return describe(Struct(variable.shape, variable.dtype))
