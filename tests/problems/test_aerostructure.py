@@ -1,0 +1,41 @@
+"""The toy wing: its coupled analysis and slopes in closed form."""
+
+from typing import Any
+
+import aerostructure
+import jax
+import numpy as np
+import pytest
+
+import couplax as cpx
+
+START: dict[str, Any] = aerostructure.START
+CLOSED = aerostructure.wing.close(cpx.Newton(rtol=1e-12, atol=1e-12), cut="displacement")
+
+
+def solved(thick_airfoils: Any, thick_panels: Any, sweep: Any) -> Any:
+    """Returns the range by elimination: the coupling is linear."""
+    forces = (10 * sweep + 0.2 * thick_airfoils - 0.4 * sweep - 0.6 * thick_panels) / 0.6
+    displacement = 2 * sweep + 3 * thick_panels - 2 * forces
+    drag = 0.1 * ((sweep / 360) ** 2 + 200 + thick_airfoils**2 - thick_airfoils - 4 * displacement)
+    lift = (sweep + 0.2 * thick_airfoils - 2 * displacement) / 3000
+    mass = 4000 * (sweep / 360) ** 3 + 200000 + 100 * thick_panels + 200 * forces
+    return 8e11 * lift / (mass * drag)
+
+
+def test_the_range_is_the_published_one() -> None:
+    result = CLOSED.run(**START)
+    np.testing.assert_allclose(result["range"], 4253.9825354, rtol=1e-11)
+
+
+def test_the_linear_cycle_takes_one_step() -> None:
+    (solve,) = CLOSED.run(**START).solves.values()
+    assert int(solve.iterations) == 1
+
+
+@pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
+def test_the_slopes_are_those_of_the_eliminated_equations(mode: Any) -> None:
+    point = tuple(START.values())
+    slopes = mode(CLOSED.function(tuple(START), "range"), argnums=(0, 1, 2))(*point)
+    wanted = jax.grad(solved, argnums=(0, 1, 2))(*point)
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-11)
