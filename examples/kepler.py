@@ -1,4 +1,4 @@
-"""Kepler's equation E = M + e sin E: a component that reads what it writes."""
+"""Kepler's equation E = M + e sin E: as a component that reads what it writes, and as an implicit one."""
 
 import jax
 import jax.numpy as jnp
@@ -21,13 +21,21 @@ def orbit(eccentric, eccentricity):
     return 1 - eccentricity * jnp.cos(eccentric), 2 * jnp.arctan(ratio * jnp.tan(eccentric / 2))
 
 
+@cpx.residual(cpx.output("eccentric", guess=jnp.pi))
+def balance(eccentric, mean, eccentricity):
+    """Returns the same equation as a residual, which is held at zero."""
+    return eccentric - eccentricity * jnp.sin(eccentric) - mean
+
+
 kepler = cpx.Model(equation, orbit).close(cpx.Newton(rtol=1e-12, atol=1e-12))
+implicit = cpx.Model(balance, orbit).close(cpx.Newton(rtol=1e-12, atol=1e-12))
 
 
 def main():
     mean, eccentricity = np.deg2rad(85.0), 0.6
     result = kepler.run(mean=mean, eccentricity=eccentricity)
     print(result)
+    assert abs(implicit.run(mean=mean, eccentricity=eccentricity)["true"] - result["true"]) < 1e-12
     print("eccentric anomaly:", np.rad2deg(result["eccentric"]), "deg")
     assert abs(np.rad2deg(result["eccentric"]) - 115.91942563011821) < 1e-11
 

@@ -9,6 +9,7 @@ PROBLEMS = (
     "aerostructure",
     "beam",
     "betz",
+    "brachistochrone",
     "golinski",
     "kepler",
     "paraboloid",
