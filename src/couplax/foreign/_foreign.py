@@ -15,7 +15,6 @@ from couplax.foreign._colouring import Pattern
 from couplax.foreign._declaration import Declaration, Outputs, declared, outputs_of
 from couplax.foreign._differences import AbstractDifferences, Forward
 from couplax.foreign._host import host_of
-from couplax.foreign._native_counts import collect
 from couplax.foreign._primitives import foreign_value_p
 from couplax.foreign._second import foreign_second_p as foreign_second_p
 from couplax.foreign._signature import Signature
@@ -43,7 +42,7 @@ class Foreign:
         A compiled program may go on after its call has returned: wait for its results, by
         `jax.block_until_ready`, before the counts are read.
         """
-        collect(self._host)
+        self._host.tally.collect()
         return self._host.tally
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import scipy.sparse
 
+from couplax._calls import AbstractCounted, Count, register
 from couplax.foreign._caller import FAILED, Caller, failed
 from couplax.foreign._code import Code, Routine
 from couplax.foreign._declaration import Outputs, checked
@@ -26,7 +27,7 @@ Array = np.ndarray[Any, Any]
 Arrays = Sequence[Array]
 
 
-class Host:
+class Host(AbstractCounted):
     """Calls a code's routines, counts the calls and remembers the last points.
 
     One caller at a time is in the code, unless it is thread-safe; and one at its counts and points, always.
@@ -40,6 +41,19 @@ class Host:
         self._caller = Caller(code, self.tally, self._guard)
         self._values = Memo(code.memo)
         self._probes = Memo(code.memo)
+        register(self)
+
+    @property
+    def name(self) -> str:
+        """What messages call the code."""
+        return self.code.name
+
+    def count(self) -> Count:
+        """Returns how often the code was called since its tally was last reset."""
+        tally = self.tally
+        tally.collect()
+        with self._guard:
+            return Count(calls=tally.calls, failures=tally.failures, nonfinite=dict(tally.nonfinite))
 
     def value(self, signature: Signature, inputs: Arrays) -> tuple[Array, ...]:
         """Returns the code's outputs at `inputs`."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from couplax.foreign._extension import extension
 from couplax.foreign._host import Host
+from couplax.foreign._tally import Tally
 
 Purpose = Literal["values", "probes", "tangents", "adjoints"]
 
@@ -72,7 +74,7 @@ _ledgers: "WeakKeyDictionary[Host, Ledger]" = WeakKeyDictionary()
 
 
 def ledger_of(host: Host) -> Ledger:
-    """Returns the books of `host`'s code; when its tally is reset, they are forgotten with the rest."""
+    """Returns the books of `host`'s code, which its tally collects from and forgets with the rest."""
     ledger = _ledgers.get(host)
     if ledger is None:
         ledger = _ledgers[host] = Ledger(host)
@@ -83,15 +85,14 @@ def ledger_of(host: Host) -> Ledger:
             ledger.forget()
 
         host.tally.forget = forget_both
+        host.tally.collect = partial(_collect, ledger, host.tally)
     return ledger
 
 
-def collect(host: Host) -> None:
-    """Moves what was counted in programs into the tally of `host`."""
-    ledger = _ledgers.get(host)
-    if ledger is not None:
-        host.tally.values += ledger.counters["values"].take()
-        host.tally.probes += ledger.counters["probes"].take()
-        host.tally.tangents += ledger.counters["tangents"].take()
-        host.tally.adjoints += ledger.counters["adjoints"].take()
-        host.tally.memo_hits += ledger.hits.take()
+def _collect(ledger: Ledger, tally: Tally) -> None:
+    """Moves what was counted in programs into the tally."""
+    tally.values += ledger.counters["values"].take()
+    tally.probes += ledger.counters["probes"].take()
+    tally.tangents += ledger.counters["tangents"].take()
+    tally.adjoints += ledger.counters["adjoints"].take()
+    tally.memo_hits += ledger.hits.take()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 def _nothing() -> None:
-    """Forgets nothing: there is no memo."""
+    """Does nothing: there is no memo to forget, and there are no counts to collect."""
 
 
 @dataclass(slots=True)
@@ -21,6 +21,7 @@ class Tally:
         failures: calls that raised, where failures make NaN.
         nonfinite: per output the calls for a value or a probe that returned an infinity or NaN in it.
         forget: clears what is remembered.
+        collect: adds what was counted elsewhere, by programs that call a routine without Python.
     """
 
     values: int = 0
@@ -31,6 +32,7 @@ class Tally:
     failures: int = 0
     nonfinite: dict[str, int] = field(default_factory=dict[str, int])
     forget: Callable[[], None] = field(default=_nothing, repr=False, compare=False)
+    collect: Callable[[], None] = field(default=_nothing, repr=False, compare=False)
 
     @property
     def calls(self) -> int:
