@@ -1,43 +1,110 @@
 """How a solve went."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-import equinox as eqx
+import jax
+import jax.core
+import numpy as np
 import optimistix as optx
-from jaxtyping import Array, Bool, Int
 
 
-class Solve(eqx.Module):
-    """How a solve went.
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["converged", "result", "iterations", "residual", "values", "history"],
+    meta_fields=["cut", "solver", "codes"],
+    drop_fields=["calls"],
+)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solve:
+    """How a solve went; a JAX pytree. Under a `vmap` its arrays have a leading axis of lanes.
 
     Attributes:
         cut: the unknowns, where the cycle was cut.
         solver: the solver's name.
         converged: whether it did; `result`: optimistix's verdict, `RESULTS.successful` where it did.
         iterations: how many steps the solver took.
-        residual: per unknown the change of its value through one pass over the cycle, at the end.
+        residual: per unknown its residual at the end, the change of its value through one pass over the cycle
+            unless it is the unknown of a residual of its own.
         values: per unknown its value at the end.
+        history: the largest residual at the start and after each step, NaN for the steps not taken; None
+            where the solver keeps none.
+        codes: the foreign codes that the cycle calls.
+        calls: how often each of `codes` was called in the whole run; of a run outside transformations alone.
     """
 
-    cut: tuple[str, ...] = eqx.field(static=True)
-    solver: str = eqx.field(static=True)
-    converged: Bool[Array, ""]
+    cut: tuple[str, ...]
+    solver: str
+    converged: Any
     result: optx.RESULTS
-    iterations: Int[Array, ""]
-    residual: dict[str, Any]
-    values: dict[str, Any]
+    iterations: Any
+    residual: Mapping[str, Any]
+    values: Mapping[str, Any]
+    history: Any = None
+    codes: tuple[str, ...] = ()
+    calls: Mapping[str, int] = field(init=False, default_factory=dict[str, int])
+
+    def called(self, calls: Mapping[str, int]) -> "Solve":
+        """Returns the record with how often its codes were called, from the calls of all codes."""
+        if not self.codes:
+            return self
+        record = replace(self)
+        object.__setattr__(record, "calls", {name: calls.get(name, 0) for name in self.codes})
+        return record
+
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """The leading axes that each of the arrays has: none outside a `vmap`."""
+        return np.shape(self.converged)
+
+    @property
+    def residuals(self) -> np.ndarray[Any, Any]:
+        """The largest residual at the start and after each step; empty where the solver keeps none.
+
+        Under a `vmap` a row for each lane, NaN beyond its last step.
+        """
+        if self.history is None:
+            return np.empty((*self.lanes, 0))
+        history = np.asarray(self.history)
+        return history[..., : int(np.max(self.iterations, initial=0)) + 1]
 
     @property
     def status(self) -> str:
-        """`converged`, or why the solve ended without."""
-        known = (text for result, text in _STATUS if bool(self.result == result))
-        return next(known, optx.RESULTS[self.result].strip())
+        """`converged`, or why the solve ended without; under a `vmap` how many lanes ended how."""
+        if isinstance(self.converged, jax.core.Tracer):
+            return "not known yet"
+        verdicts = np.ravel(_verdict(self.result))
+        if not self.lanes:
+            return _said(int(verdicts[0]))
+        kinds, counts = np.unique(verdicts, return_counts=True)
+        return ", ".join(f"{count} {_said(int(kind))}" for kind, count in zip(kinds, counts, strict=True))
+
+    def lane(self, index: tuple[int, ...]) -> "Solve":
+        """Returns how the solve of one lane went."""
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[index], self)
 
 
-_STATUS = (
+def _verdict(result: Any) -> Any:
+    """Returns the number by which optimistix knows its verdict; compared by it, no JAX is run on the host."""
+    (number,) = jax.tree.leaves(result)
+    return np.asarray(number)
+
+
+def _said(verdict: int) -> str:
+    """Returns a verdict in words."""
+    if verdict in _STATUS:
+        return _STATUS[verdict]
+    result: Any = jax.tree.unflatten(jax.tree.structure(optx.RESULTS.successful), [np.asarray(verdict)])
+    return " ".join(optx.RESULTS[result].split())
+
+
+_SAID = (
     (optx.RESULTS.successful, "converged"),
     (optx.RESULTS.singular, "the Jacobian of the residual with respect to the unknowns is singular"),
     (optx.RESULTS.nonlinear_max_steps_reached, "the limit of steps was reached"),
     (optx.RESULTS.nonlinear_divergence, "the residual falls no further along the search direction"),
     (optx.RESULTS.nonfinite, "an unknown or its residual is infinite or NaN"),
 )
+_STATUS = {int(_verdict(result)): text for result, text in _SAID}
