@@ -1,7 +1,7 @@
 """The brachistochrone: the slide of shortest time, by collocation at Radau's points.
 
-The states' equations of motion, asked for at all points at once, are residual components. Left to the optimiser
-(SAND) that is direct collocation; solved at every trial slope (MDF) it is shooting: the model is the same.
+Residual components ask for the equations of motion at all points at once. Left to the optimiser (SAND) they
+are direct collocation, solved at every trial slope (MDF) they are shooting: the model is the same.
 """
 
 import jax
