@@ -10,9 +10,11 @@ import optimistix as optx
 
 from couplax._errors import GuessError, ModelError, original_errors, quoted
 from couplax.graph import (
+    TIME,
     Component,
     Cycle,
     Graph,
+    Naming,
     Node,
     check_cut,
     choose_cut,
@@ -100,6 +102,66 @@ class Model:
     def __add__(self, other: "Component | Model") -> "Model":
         """Returns the model of the parts of both."""
         return Model(self, other)
+
+    def replace(self, component: str, part: "Component | Model") -> "Model":
+        """Returns the model with `part` in the place of the component of that name.
+
+        A closed cycle that the component is part of stays closed as it was where the new one makes the same
+        cycle; else its components are left open.
+
+        Raises:
+            ModelError: there is no such component, or the new model has faults.
+        """
+        return self._changed({component: _nodes(part)})
+
+    def without(self, *components: str) -> "Model":
+        """Returns the model less the components of these names; what they wrote and others read is an input.
+
+        Raises:
+            ModelError: there is no such component, or nothing is left.
+        """
+        return self._changed(dict.fromkeys(components, ()))
+
+    def _changed(self, change: Mapping[str, tuple[Node, ...]]) -> "Model":
+        """Returns the model with components, by name, replaced by others or by none."""
+        faults = unknown_names(change, [component.name for component in self.components], "component")
+        if faults:
+            raise ModelError(faults)
+        return Model._of(new for node in self._graph.nodes for new in node.with_components(change))
+
+    def rename(self, names: Mapping[str, str]) -> "Model":
+        """Returns the model with variables renamed, wherever they are read and written.
+
+        Raises:
+            ModelError: there is no such variable, or two components write one name.
+        """
+        return self._named(Naming(renamed=dict(names)), names)
+
+    def nested(
+        self, name: str, *, promote: Collection[str] = (), rename: Mapping[str, str] | None = None
+    ) -> "Model":
+        """Returns the model as a part of another: `span` becomes `wing.span` under the name `wing`.
+
+        Args:
+            name: stands before the names of the components and variables, with a dot.
+            promote: variables that keep their names.
+            rename: variables with the names that they have in the other model.
+
+        Raises:
+            ModelError: a variable to promote or rename is unknown.
+        """
+        promoted = (promote,) if isinstance(promote, str) else tuple(promote)
+        # Time stays one and the same for all rates that are integrated together.
+        time = [TIME] if self._graph.rates and TIME not in self.outputs else []
+        naming = Naming(prefix=name, promoted=frozenset([*promoted, *time]), renamed=dict(rename or {}))
+        return self._named(naming, [*promoted, *naming.renamed])
+
+    def _named(self, naming: Naming, given: Iterable[str]) -> "Model":
+        """Returns the model under new names, `given` of which have to be there."""
+        faults = unknown_names(given, [*self.inputs, *self.outputs], "variable")
+        if faults:
+            raise ModelError(faults)
+        return Model._of(node.named(naming) for node in self._graph.nodes)
 
     def close(self, solver: Solver, *, cut: str | Sequence[str] | None = None) -> "Model":
         """Returns the model with cycles closed: `solver` finds the variables at which they are cut.
@@ -318,3 +380,8 @@ class Model:
             f"  outputs: {', '.join(self.outputs)}",
         ]
         return "\n".join([*lines, *cycles])
+
+
+def _nodes(part: "Component | Model") -> tuple[Node, ...]:
+    """Returns the nodes that `part` brings into a model."""
+    return part.graph.nodes if isinstance(part, Model) else (part,)

@@ -12,6 +12,7 @@ from ._graph import Graph as Graph
 from ._names import missing_inputs as missing_inputs
 from ._names import shortened as shortened
 from ._names import unknown_names as unknown_names
+from ._node import TIME as TIME
 from ._node import Kind as Kind
 from ._node import Naming as Naming
 from ._node import Node as Node

@@ -23,8 +23,8 @@ def faults_of(given: Sequence[Any]) -> list[str]:
     return [
         *_strangers(given),
         *_given_twice(given),
-        *_shared_names(nodes),
-        *_written_twice(nodes),
+        *_shared_names([component for node in nodes for component in node.components]),
+        *_written_twice([component for node in nodes for component in node.components]),
         *_written_by_two(nodes),
         *_conflicting_defaults(nodes),
         *_clashes(nodes),
@@ -72,15 +72,21 @@ def _written_twice(nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _written_by_two(nodes: Sequence[Node]) -> Iterator[str]:
-    """Yields a fault for each name that several components write."""
-    writers: dict[str, dict[int, Node]] = {}
-    for position, component in enumerate(nodes):
-        for output in component.outputs:
-            writers.setdefault(output.name, {})[position] = component
-    for name, by_position in writers.items():
-        if len(by_position) > 1:
-            who = " and ".join(component.described for component in by_position.values())
+    """Yields a fault for each name that several components write, wherever they are."""
+    writers: dict[str, list[Node]] = {}
+    for node in nodes:
+        for name in {output.name: None for output in node.outputs}:
+            writers.setdefault(name, []).extend(_writers(node, name))
+    for name, writing in writers.items():
+        if len(writing) > 1:
+            who = " and ".join(node.described for node in writing)
             yield f"`{name}` is written by {who}. Rename all but one: `rename={{{name!r}: ...}}`."
+
+
+def _writers(node: Node, name: str) -> list[Node]:
+    """Returns the components inside `node` that write `name`; the node where it does so itself."""
+    inside = [each for each in node.components if name in {output.name for output in each.outputs}]
+    return [*inside] or [node]
 
 
 def _conflicting_defaults(nodes: Sequence[Node]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from couplax._errors import ModelError
 from ._component import Component
 from ._cycle import Cycle, dependencies, in_order
 from ._faults import faults_of
-from ._node import Node, free_inputs
+from ._node import Kind, Node, free_inputs
 from ._variables import Input, Output
 
 
@@ -105,6 +105,11 @@ class Graph:
         if len(positions) == 1 and not graph.has_edge(positions[0], positions[0]):
             return self.nodes[positions[0]]
         return Cycle(tuple(self.nodes[position] for position in positions))
+
+    @cached_property
+    def rates(self) -> tuple[Node, ...]:
+        """The rates of change that nothing integrates."""
+        return tuple(node for node in self.nodes if node.kind is Kind.RATE)
 
     @cached_property
     def cycles(self) -> tuple[Cycle, ...]:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ._component import Component
 
 
+TIME = "t"
+"""The variable that is time for rates, and for what they need at each time."""
+
 Run = tuple[dict[str, Any], dict[str, Any]]
 """What running a node gives: its outputs by variable name, and how each solve inside went, by its name."""
 

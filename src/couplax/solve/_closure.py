@@ -74,8 +74,8 @@ class Closure:
 
     @property
     def described(self) -> str:
-        """The cycle in a message."""
-        return f"cycle `{self.name}` ({self.place})"
+        """The cycle in a message: its name and place."""
+        return f"`{self.name}` ({self.place})"
 
     @property
     def closures(self) -> tuple["Closure", ...]:
