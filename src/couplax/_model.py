@@ -286,7 +286,7 @@ class Model:
 
     def xdsm(self) -> Drawing:
         """Returns the model drawn as an extended design structure matrix, in SVG."""
-        return xdsm(Graph(self.components), self.closures)
+        return xdsm(self._graph)
 
     @cached_property
     def _runnable_with(self) -> set[frozenset[str]]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from couplax.view._text import Line, Piece, Shift, named, plain, wrapped
+from couplax.view._style import DENSE
+from couplax.view._text import Line, Notation, Piece, Shift, broken, named, plain, wrapped
 
 
 def pieces(name: str) -> list[str]:
@@ -30,7 +31,19 @@ def test_other_names_are_drawn_as_they_are(name: str) -> None:
 
 
 def test_a_superscript_stands_after_the_index() -> None:
-    assert named("y_2", "t") == (Piece("y"), Piece("2", Shift.SUB), Piece("t", Shift.SUPER))
+    assert named("y_2", Notation(superscript="t")) == (
+        Piece("y"),
+        Piece("2", Shift.SUB),
+        Piece("t", Shift.SUPER),
+    )
+
+
+@pytest.mark.parametrize(
+    ("notation", "drawn"),
+    [(Notation(before="R(", after=")"), "R(y1)"), (Notation(before="d", after="/dt"), "dy1/dt")],
+)
+def test_residuals_and_rates_have_a_notation_of_their_own(notation: Notation, drawn: str) -> None:
+    assert Line(named("y_1", notation)).text == drawn
 
 
 def test_a_long_name_keeps_its_beginning_and_its_end() -> None:
@@ -42,17 +55,17 @@ def test_a_long_name_keeps_its_beginning_and_its_end() -> None:
 
 
 def test_a_few_names_stand_on_one_line_with_commas() -> None:
-    assert [line.text for line in wrapped(["x_1", "z"])] == ["x1, z"]
+    assert [line.text for line in wrapped([named("x_1"), named("z")])] == ["x1, z"]
 
 
 def test_more_names_are_wrapped() -> None:
-    lines = wrapped([f"temperature_of_part_{i}" for i in range(3)])
+    lines = wrapped([named(f"temperature_of_part_{i}") for i in range(3)])
     assert [line.text for line in lines] == [f"temperature_of_part_{i}" for i in range(3)]
 
 
 def test_many_names_are_shortened_with_their_number() -> None:
     names = [f"y_{i}" for i in range(60)]
-    lines = wrapped(names)
+    lines = wrapped([named(name) for name in names])
     shown = ", ".join(line.text for line in lines[:-1]).split(", ")
     assert len(lines) == 3
     assert lines[-1].text == f"… {60 - len(shown)} more"
@@ -60,8 +73,28 @@ def test_many_names_are_shortened_with_their_number() -> None:
 
 
 def test_every_line_is_as_narrow_as_asked_unless_one_name_is_wider() -> None:
-    lines = wrapped([f"name{'n' * (i % 7)}" for i in range(30)])
+    lines = wrapped([named(f"name{'n' * (i % 7)}") for i in range(30)])
     assert all(line.width <= 190.0 for line in lines)
+
+
+def test_where_there_is_little_room_the_number_of_names_is_said() -> None:
+    assert [line.text for line in wrapped([named(f"temperature_{i}") for i in range(9)], DENSE)] == [
+        "9 variables"
+    ]
+    assert [line.text for line in wrapped([named("x"), named("z_1")], DENSE)] == ["x, z1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("drag", ("drag",)),
+        ("wing.aerodynamics", ("wing.", "aerodynamics")),
+        ("landing_gear_front", ("landing_", "gear_front")),
+        ("aerodynamicsofthewing", ("aerodynamicsofthewing",)),
+    ],
+)
+def test_a_long_name_is_broken_near_its_middle_where_a_part_ends(name: str, parts: tuple[str, ...]) -> None:
+    assert broken(name, 14) == parts
 
 
 # Advance widths of Helvetica, in thousandths of the size, from Adobe's font metrics.

@@ -1,4 +1,5 @@
 """Drawings of a model."""
 
-from ._xdsm import Drawing as Drawing
+from ._drawing import Drawing as Drawing
+from ._driver import Driver as Driver
 from ._xdsm import xdsm as xdsm

@@ -1,16 +1,14 @@
 """The boxes of an XDSM: which cell of the grid each stands in, what is written in it, and its tooltip."""
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from couplax.graph import Component, Output
-from couplax.solve import Closure
-
 from ._diagram import Diagram, Flow, Kind, Station
-from ._text import SMALL, Line, Piece, named, plain, wrapped
+from ._scheme import Block, Control, Role
+from ._style import Style, style_for
+from ._text import Line, Notation, Piece, broken, named, plain, wrapped
 
-_PADDING_X, _PADDING_Y = 13.0, 9.0
 _LEADING = 1.32
 
 
@@ -18,6 +16,7 @@ class Shape(enum.Enum):
     """The outlines that boxes have."""
 
     RECTANGLE = "rectangle"
+    DOUBLE_SIDED = "double-sided"
     ROUNDED = "rounded"
     PARALLELOGRAM = "parallelogram"
 
@@ -27,7 +26,7 @@ class Box:
     """A box in a cell of the grid; row 0 is for what comes from outside, column 0 for what goes outside.
 
     Attributes:
-        kind: what a parallelogram carries; None for a station.
+        means: what a parallelogram carries, what drives a loop in a rounded box; None for a block.
         tooltip: all that the box stands for, in words.
     """
 
@@ -35,19 +34,26 @@ class Box:
     column: int
     lines: tuple[Line, ...]
     shape: Shape
-    kind: Kind | None
+    means: Kind | Role | None
     tooltip: str
+    style: Style
 
     @property
     def width(self) -> float:
-        """The width that the lines need, slanted sides included."""
-        slant = lean(self.height) if self.shape is Shape.PARALLELOGRAM else 0.0
-        return max(line.width for line in self.lines) + 2 * _PADDING_X + slant
+        """The width that the lines need, slanted and double sides included."""
+        sides = {Shape.PARALLELOGRAM: lean(self.height), Shape.DOUBLE_SIDED: 2 * SIDE}.get(self.shape, 0.0)
+        text = max(line.width for line in self.lines)
+        return max(text + 2 * self.style.padding[0] + sides, self.style.least[0])
 
     @property
     def height(self) -> float:
         """The height that the lines need."""
-        return text_height(self.lines) + 2 * _PADDING_Y
+        least = 0.0 if isinstance(self.means, Kind) else self.style.least[1]
+        return max(text_height(self.lines) + 2 * self.style.padding[1], least)
+
+
+# How far inside the second line of a double side stands.
+SIDE = 5.0
 
 
 def lean(height: float) -> float:
@@ -62,90 +68,126 @@ def text_height(lines: tuple[Line, ...]) -> float:
 
 def boxes(drawn: Diagram) -> Iterator[Box]:
     """Yields the boxes of the stations, then those of what flows between them."""
+    style = style_for(len(drawn.stations))
+    own = {flow.source: flow for flow in drawn.flows if flow.source == flow.target}
     for position, station in enumerate(drawn.stations):
-        own = next((flow for flow in drawn.flows if flow.source == flow.target == position), None)
-        yield _station(position, station, own)
-    for flow in drawn.flows:
+        yield _station(position + 1, station, own.get(position), style)
+    for flows in _by_cell(drawn.flows):
+        yield _data(drawn, flows, style)
+
+
+def _by_cell(flows: Iterable[Flow]) -> Iterable[list[Flow]]:
+    """Returns the flows from one station to another, those of one cell together."""
+    found: dict[tuple[int | None, int | None], list[Flow]] = {}
+    for flow in flows:
         if flow.source != flow.target:
-            yield _flow(drawn, flow)
+            found.setdefault((flow.source, flow.target), []).append(flow)
+    return found.values()
 
 
-def _station(position: int, station: Station, own: Flow | None) -> Box:
+def _station(cell: int, station: Station, own: Flow | None, style: Style) -> Box:
     """Returns the box of a station; `own` is what it reads of its own, with no solver between."""
-    cell = position + 1
-    head = Line((Piece(f"{station.number}: "), *named(station.name)))
-    if isinstance(station.runs, Closure):
-        lines, tooltip = (head, *_solver_lines(station.runs)), _solver_tooltip(station.runs)
-        return Box(row=cell, column=cell, lines=lines, shape=Shape.ROUNDED, kind=None, tooltip=tooltip)
-    lines = (head, *_small("reads its own ", own.names)) if own else (head,)
-    tooltip = _component_tooltip(station.runs)
-    return Box(row=cell, column=cell, lines=lines, shape=Shape.RECTANGLE, kind=None, tooltip=tooltip)
-
-
-def _flow(drawn: Diagram, flow: Flow) -> Box:
-    """Returns the box of what flows from one station to another."""
+    runs = station.runs
+    below = _control_lines(runs, style) if isinstance(runs, Control) else _block_lines(runs, own, style)
     return Box(
-        row=0 if flow.source is None else flow.source + 1,
-        column=0 if flow.target is None else flow.target + 1,
-        lines=wrapped(flow.names, _SUPERSCRIPTS.get(flow.kind, "")),
+        row=cell,
+        column=cell,
+        lines=(*_head(station, style), *below),
+        shape=_shape(runs),
+        means=runs.role if isinstance(runs, Control) else None,
+        tooltip=runs.tooltip,
+        style=style,
+    )
+
+
+def _shape(runs: Block | Control) -> Shape:
+    """Returns the outline of a station."""
+    if isinstance(runs, Control):
+        return Shape.ROUNDED
+    return Shape.DOUBLE_SIDED if len(runs.components) > 1 else Shape.RECTANGLE
+
+
+def _head(station: Station, style: Style) -> Iterator[Line]:
+    """Yields a station's number and name."""
+    if not style.apart:
+        number = Piece(f"{station.number}: ")
+        yield Line((number, *named(station.name, longest=style.longest_name)), style.size)
+        return
+    yield plain(station.number, style.small)
+    for part in broken(station.name, style.longest_name):
+        yield Line(named(part, longest=style.longest_name), style.size)
+
+
+def _block_lines(block: Block, own: Flow | None, style: Style) -> Iterator[Line]:
+    """Yields what a block's box says below its name."""
+    if len(block.components) > 1:
+        yield plain(f"{len(block.components)} components", style.small)
+    elif own:
+        yield from _small("reads its own ", own.names, style)
+
+
+def _control_lines(control: Control, style: Style) -> Iterator[Line]:
+    """Yields what a control's box says below its name, where there is room for it."""
+    if style.apart:
+        return
+    if control.role is Role.SOLVER:
+        yield from _small("cut at ", control.finds, style)
+    if control.settings:
+        yield plain(control.settings, style.small)
+
+
+def _small(before: str, names: tuple[str, ...], style: Style) -> Iterator[Line]:
+    """Yields small lines with `before` and then `names`."""
+    written = [named(name, longest=style.longest_name) for name in names]
+    for number, line in enumerate(wrapped(written, style, style.small)):
+        yield Line(line.pieces if number else (Piece(before), *line.pieces), style.small)
+
+
+def _data(drawn: Diagram, flows: Sequence[Flow], style: Style) -> Box:
+    """Returns the box of all that flows from one station to another."""
+    source, target = flows[0].source, flows[0].target
+    names = [
+        named(name, _NOTATIONS.get(flow.kind, Notation()), style.longest_name)
+        for flow in flows
+        for name in flow.names
+    ]
+    return Box(
+        row=0 if source is None else source + 1,
+        column=0 if target is None else target + 1,
+        lines=wrapped(names, style),
         shape=Shape.PARALLELOGRAM,
-        kind=flow.kind,
-        tooltip=_flow_tooltip(drawn, flow),
+        means=next((flow.kind for flow in flows if flow.kind.at_cut), flows[0].kind),
+        tooltip="\n".join(_flow_tooltip(drawn, flow) for flow in flows),
+        style=style,
     )
 
 
 # A guess starts a solve, and a target is what the solver asks for.
-_SUPERSCRIPTS = {Kind.GUESS: "(0)", Kind.TARGET: "t"}
-
-
-def _solver_lines(closure: Closure) -> Iterator[Line]:
-    """Yields what a solver's box says below its name: where it cuts, and how exactly it solves."""
-    yield from _small("cut at ", closure.cut)
-    tolerances = _tolerances(closure)
-    if tolerances:
-        yield plain(tolerances, SMALL)
-
-
-def _tolerances(closure: Closure) -> str:
-    """Returns the solver's tolerances, where it has them."""
-    found = {name: getattr(closure.solver, name, None) for name in ("rtol", "atol")}
-    return ", ".join(f"{name} {float(value):g}" for name, value in found.items() if value is not None)
-
-
-def _small(before: str, names: tuple[str, ...]) -> Iterator[Line]:
-    """Yields small lines with `before` and then `names`."""
-    for number, line in enumerate(wrapped(names)):
-        yield Line(line.pieces if number else (Piece(before), *line.pieces), SMALL)
-
-
-def _solver_tooltip(closure: Closure) -> str:
-    """Returns what a solver does, in words."""
-    solver = type(closure.solver).__name__
-    said = f"{solver} solves the cycle {closure.name} for {', '.join(closure.cut)}"
-    tolerances = _tolerances(closure)
-    return f"{said}\n{tolerances}" if tolerances else said
-
-
-def _component_tooltip(component: Component) -> str:
-    """Returns where a component was written, what it reads and what it writes."""
-    reads = ", ".join(dict.fromkeys(read.name for read in component.inputs)) or "nothing"
-    writes = "\n".join(f"writes {_described(output)}" for output in component.outputs)
-    return f"{component.name} ({component.place})\nreads {reads}\n{writes}"
-
-
-def _described(output: Output) -> str:
-    """Returns an output's name with its units and description."""
-    units = f" [{output.units}]" if output.units else ""
-    return f"{output.name}{units}" + (f": {output.description}" if output.description else "")
-
+_NOTATIONS = {
+    Kind.GUESS: Notation(superscript="(0)"),
+    Kind.START: Notation(superscript="(0)"),
+    Kind.TARGET: Notation(superscript="t"),
+    Kind.RESIDUAL: Notation(before="R(", after=")"),
+    Kind.RATE: Notation(before="d", after="/dt"),
+    Kind.OPTIMUM: Notation(superscript="*"),
+}
 
 _FROM_TO = {
     Kind.DATA: "from {source} to {target}",
+    Kind.FEEDBACK: "fed back from {source} to {target}, with no solver between",
     Kind.INPUT: "inputs of the model, read by {target}",
     Kind.OUTPUT: "outputs of the model, written by {source}",
     Kind.GUESS: "guesses where {target} starts",
     Kind.TARGET: "values that {source} tries, read by {target}",
     Kind.VALUE: "values that {source} gives, compared by {target} with those it tried",
+    Kind.UNKNOWN: "unknowns that {source} tries, read by {target}",
+    Kind.RESIDUAL: "unknowns whose residuals {source} gives, held at zero by {target}",
+    Kind.STATE: "states that {source} integrates, read by {target}",
+    Kind.RATE: "states whose rates of change {source} gives, integrated by {target}",
+    Kind.START: "design variables, where {target} starts",
+    Kind.DESIGN: "design variables that {source} tries, read by {target}",
+    Kind.RESPONSE: "objective and constraints that {source} gives to {target}",
+    Kind.OPTIMUM: "design variables that {source} found",
 }
 
 

@@ -5,11 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ._boxes import Box
-from ._diagram import Diagram
+from ._diagram import Diagram, Kind
 
 MARGIN = 24.0
-_GAP_X, _GAP_Y = 24.0, 24.0
-_LEAST_WIDTH, _LEAST_HEIGHT = 74.0, 42.0
 
 Point = tuple[float, float]
 
@@ -43,28 +41,27 @@ class Layout:
 
 def layout(drawn: Diagram, boxes: Sequence[Box]) -> Layout:
     """Returns where `boxes`, those of `drawn`, and their lines stand."""
-    widths = {column: max(box.width, _LEAST_WIDTH) for column, box in _widest(boxes)}
-    heights = {row: max(box.height, _LEAST_HEIGHT) for row, box in _tallest(boxes)}
-    across, down = _centres(widths, _GAP_X), _centres(heights, _GAP_Y)
+    gap = boxes[0].style.gap
+    widths = {column: box.width for column, box in _widest(boxes)}
+    heights = {row: box.height for row, box in _tallest(boxes)}
+    across, down = _centres(widths, gap), _centres(heights, gap)
     placed = tuple(
         _place(box, x=across[box.column], y=down[box.row], column_width=widths[box.column]) for box in boxes
     )
     stations = placed[: len(drawn.stations)]
     return Layout(
         placed=placed,
-        data=tuple(_data_lines(placed)),
+        data=tuple(_data_lines(placed, len(stations))),
         process=tuple(_process_line(stations[source], stations[target]) for source, target in drawn.process),
-        width=sum(widths.values()) + _GAP_X * (len(widths) - 1) + 2 * MARGIN,
-        height=sum(heights.values()) + _GAP_Y * (len(heights) - 1) + 2 * MARGIN,
+        width=sum(widths.values()) + gap * (len(widths) - 1) + 2 * MARGIN,
+        height=sum(heights.values()) + gap * (len(heights) - 1) + 2 * MARGIN,
     )
 
 
 def _place(box: Box, *, x: float, y: float, column_width: float) -> Placed:
     """Returns a box at its place: a station widens with its column, data is as large as its text."""
-    if box.kind is None:
-        width = max(box.width, min(column_width, 1.6 * box.width))
-        return Placed(box=box, x=x, y=y, width=width, height=max(box.height, _LEAST_HEIGHT))
-    return Placed(box=box, x=x, y=y, width=max(box.width, _LEAST_WIDTH), height=box.height)
+    widest = box.width if isinstance(box.means, Kind) else min(column_width, 1.6 * box.width)
+    return Placed(box=box, x=x, y=y, width=max(box.width, widest), height=box.height)
 
 
 def _widest(boxes: Iterable[Box]) -> Iterator[tuple[int, Box]]:
@@ -91,11 +88,15 @@ def _centres(sizes: Mapping[int, float], gap: float) -> dict[int, float]:
     return centres
 
 
-def _data_lines(placed: Sequence[Placed]) -> Iterator[tuple[Point, Point]]:
+def _data_lines(placed: Sequence[Placed], count: int) -> Iterator[tuple[Point, Point]]:
     """Yields the lines along each station's row and column, over all that flows out of it and into it."""
-    for station in (item for item in placed if item.box.kind is None):
-        row = [item.x for item in placed if item.box.row == station.box.row]
-        column = [item.y for item in placed if item.box.column == station.box.column]
+    rows: dict[int, list[float]] = {}
+    columns: dict[int, list[float]] = {}
+    for item in placed:
+        rows.setdefault(item.box.row, []).append(item.x)
+        columns.setdefault(item.box.column, []).append(item.y)
+    for station in placed[:count]:
+        row, column = rows[station.box.row], columns[station.box.column]
         if len(row) > 1:
             yield (min(row), station.y), (max(row), station.y)
         if len(column) > 1:

@@ -1,14 +1,18 @@
 """The legend of an XDSM: a sample of each thing that the drawing uses, and what it means."""
 
+import itertools
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from ._boxes import Box, Shape
-from ._svg import COMPONENT, CUT, DATA_LINE, INK, PLAIN, SOLVER, Paint, arrow, data_line, element, outline
+from ._diagram import Kind
+from ._scheme import Role
+from ._style import ROOMY
+from ._svg import COMPONENT, DATA_LINE, INK, PLAIN, Paint, arrow, data_line, element, outline, paint_of
 from ._svg import lines as write_lines
-from ._text import SMALL, Line, Piece, Shift, plain
+from ._text import Line, Piece, Shift
 
 _SAMPLE, _HEIGHT, _GAP, _SPACE = 30.0, 15.0, 8.0, 14.0
 _ROW = 24.0
@@ -32,29 +36,47 @@ class Entry:
 
 def entries(boxes: Sequence[Box], *, process: bool) -> Iterator[Entry]:
     """Yields the entries for what `boxes` use; `process` says whether the order of the steps is drawn."""
-    kinds = {box.kind for box in boxes if box.kind}
-    yield Entry(_sample(Shape.RECTANGLE, COMPONENT), plain("component", SMALL))
-    if any(box.shape is Shape.ROUNDED for box in boxes):
-        yield Entry(_sample(Shape.ROUNDED, SOLVER), plain("solver of a cycle", SMALL))
-    if any(not kind.at_cut for kind in kinds):
-        yield Entry(_data, plain("data", SMALL))
+    shapes = {box.shape for box in boxes}
+    kinds = {box.means for box in boxes}
+    for shape, meaning in _BLOCKS.items():
+        if shape in shapes:
+            yield Entry(_sample(shape, COMPONENT), meaning)
+    for role, meaning in _ROLES.items():
+        if role in kinds:
+            yield Entry(_sample(Shape.ROUNDED, paint_of(role)), meaning)
+    if kinds & {Kind.DATA, Kind.INPUT, Kind.OUTPUT}:
+        yield Entry(_data, _said("data"))
     if process:
-        yield Entry(_process, plain("what runs next", SMALL))
-    if any(kind.at_cut for kind in kinds):
-        yield Entry(_sample(Shape.PARALLELOGRAM, CUT), _CUT_MEANING)
+        yield Entry(_process, _said("what runs next"))
+    for several, meaning in _FLOWS.items():
+        if kinds & {*several}:
+            yield Entry(_sample(Shape.PARALLELOGRAM, paint_of(several[0])), meaning)
 
 
-_CUT_MEANING = Line(
-    (
-        Piece("cut here: guess y"),
-        Piece("(0)", Shift.SUPER),
-        Piece(", target y"),
-        Piece("t", Shift.SUPER),
-        Piece(", until y = y"),
-        Piece("t", Shift.SUPER),
+def _said(*pieces: str) -> Line:
+    """Returns a small line, every second piece of which is a superscript."""
+    shifts = itertools.cycle((Shift.LINE, Shift.SUPER))
+    return Line(tuple(map(Piece, pieces, shifts)), ROOMY.small)
+
+
+_BLOCKS = {
+    Shape.RECTANGLE: _said("component"),
+    Shape.DOUBLE_SIDED: _said("several components (names: point at it)"),
+}
+_ROLES = {
+    Role.SOLVER: _said("solver of a cycle"),
+    Role.INTEGRATION: _said("integration in time"),
+    Role.OPTIMISER: _said("optimiser"),
+}
+_FLOWS = {
+    (Kind.FEEDBACK,): _said("fed back: a cycle that nothing closes"),
+    (Kind.TARGET, Kind.VALUE): _said("cut here: guess y", "(0)", ", target y", "t", ", until y = y", "t"),
+    (Kind.UNKNOWN, Kind.RESIDUAL): _said("unknown u, until its residual R(u) = 0"),
+    (Kind.STATE, Kind.RATE): _said("state x, and its rate dx/dt"),
+    (Kind.DESIGN, Kind.RESPONSE): _said(
+        "design variables from x", "(0)", " to x", "*", ", objective, constraints"
     ),
-    SMALL,
-)
+}
 
 
 def arranged(found: Iterable[Entry], width: float) -> list[list[Entry]]:

@@ -8,10 +8,12 @@ import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ._boxes import Shape, lean, text_height
+from ._boxes import SIDE, Box, Shape, lean, text_height
 from ._diagram import Kind
 from ._layout import Layout, Placed, Point
+from ._scheme import Role
 from ._text import SCRIPT, Line, Shift
 
 _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
@@ -30,18 +32,33 @@ class Paint:
 
 COMPONENT = Paint("#d8eeda", "#3f7f4a")
 SOLVER = Paint("#d5e4f7", "#2f62a3")
+INTEGRATION = Paint("#d2eeec", "#19706c")
+OPTIMISER = Paint("#e9dff5", "#6f42a6")
 PLAIN = Paint("#eceef1", "#8a929d")
 OUTER = Paint("#ffffff", "#8a929d")
 CUT = Paint("#fdeadb", "#c2560c", dashed=True)
+FEEDBACK = Paint("#fbe0de", "#b3261e")
+INTEGRATED = Paint("#edf8f7", INTEGRATION.stroke)
+OPTIMISED = Paint("#f6f1fb", OPTIMISER.stroke)
+
+_PAINTS = {
+    None: COMPONENT,
+    Role.SOLVER: SOLVER,
+    Role.INTEGRATION: INTEGRATION,
+    Role.OPTIMISER: OPTIMISER,
+    Kind.DATA: PLAIN,
+    Kind.FEEDBACK: FEEDBACK,
+    Kind.INPUT: OUTER,
+    Kind.OUTPUT: OUTER,
+    **dict.fromkeys((kind for kind in Kind if kind.at_cut), CUT),
+    **dict.fromkeys((Kind.STATE, Kind.RATE), INTEGRATED),
+    **dict.fromkeys((Kind.START, Kind.DESIGN, Kind.RESPONSE, Kind.OPTIMUM), OPTIMISED),
+}
 
 
-def paint_of(kind: Kind | None, shape: Shape) -> Paint:
-    """Returns how a box of this kind and shape is painted."""
-    if kind is None:
-        return SOLVER if shape is Shape.ROUNDED else COMPONENT
-    if kind.at_cut:
-        return CUT
-    return PLAIN if kind is Kind.DATA else OUTER
+def paint_of(means: Kind | Role | None) -> Paint:
+    """Returns how a box is painted that stands for a block, a control or a flow."""
+    return _PAINTS[means]
 
 
 def element(parent: ET.Element, tag: str, text: str | None = None, **attributes: str | float) -> ET.Element:
@@ -109,17 +126,17 @@ def arrow(parent: ET.Element, corners: Sequence[Point]) -> None:
 def _box(picture: ET.Element, placed: Placed) -> None:
     """Draws a box with its text, in a group that bears its tooltip."""
     box = placed.box
-    group = element(picture, "g", data_row=box.row, data_column=box.column, data_kind=_kind(placed))
+    group = element(picture, "g", data_row=box.row, data_column=box.column, data_kind=_kind(box))
     element(group, "title", box.tooltip)
-    outline(group, placed.x, placed.y, placed.width, placed.height, box.shape, paint_of(box.kind, box.shape))
+    outline(group, placed.x, placed.y, placed.width, placed.height, box.shape, paint_of(box.means))
     lines(group, placed.x, placed.y, box.lines)
 
 
-def _kind(placed: Placed) -> str:
+def _kind(box: Box) -> str:
     """Returns what a box is, for those who read the file by program."""
-    if placed.box.kind:
-        return placed.box.kind.value
-    return "solver" if placed.box.shape is Shape.ROUNDED else "component"
+    if box.means:
+        return box.means.value
+    return "group" if box.shape is Shape.DOUBLE_SIDED else "component"
 
 
 def outline(
@@ -127,7 +144,7 @@ def outline(
 ) -> None:
     """Draws an outline around a centre."""
     left, top = x - width / 2, y - height / 2
-    style = {"fill": paint.fill, "stroke": paint.stroke, "stroke_width": 1.3}
+    style: dict[str, Any] = {"fill": paint.fill, "stroke": paint.stroke, "stroke_width": 1.3}
     dashes = {"stroke_dasharray": "5 3"} if paint.dashed else {}
     if shape is Shape.PARALLELOGRAM:
         right, bottom = left + width, top + height
@@ -137,6 +154,9 @@ def outline(
     else:
         rounding = min(18.0, height / 2) if shape is Shape.ROUNDED else 2.0
         element(parent, "rect", x=left, y=top, width=width, height=height, rx=rounding, **style, **dashes)
+    if shape is Shape.DOUBLE_SIDED:
+        for side in (left + SIDE, left + width - SIDE):
+            element(parent, "line", x1=side, y1=top, x2=side, y2=top + height, **style)
 
 
 def lines(parent: ET.Element, x: float, y: float, written: tuple[Line, ...], anchor: str = "middle") -> None:
@@ -154,9 +174,11 @@ def _line(parent: ET.Element, x: float, baseline: float, line: Line, anchor: str
     before = Shift.LINE
     for piece in line.pieces:
         moved = (piece.shift.value - before.value) * line.size
-        shift = {"dy": moved} if moved else {}
-        script = {} if piece.shift is Shift.LINE else {"font_size": line.size * SCRIPT}
-        element(text, "tspan", piece.text, **shift, **script)
+        span = element(text, "tspan", piece.text)
+        if moved:
+            span.set("dy", _number(moved))
+        if piece.shift is not Shift.LINE:
+            span.set("font-size", _number(line.size * SCRIPT))
         before = piece.shift
 
 

@@ -5,13 +5,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-SIZE = 15.0
-SMALL = 12.0
+from ._style import ROOMY, Style
+
 # Sub- and superscripts, of the size of their line.
 SCRIPT = 0.74
 
-_MOST_WIDTH = 190.0
-_MOST_LINES = 3
 _LONGEST_NAME = 36
 
 # `y_1`, `C_L` and `wing.C_L`, but not `fuel_mass`: there the underscore stands for a space.
@@ -44,7 +42,7 @@ class Line:
     """Pieces of text beside each other."""
 
     pieces: tuple[Piece, ...]
-    size: float = SIZE
+    size: float = ROOMY.size
 
     @property
     def text(self) -> str:
@@ -57,44 +55,85 @@ class Line:
         return self.size * sum(piece.scale * _width(piece.text) for piece in self.pieces)
 
 
-def plain(text: str, size: float = SIZE) -> Line:
+def plain(text: str, size: float = ROOMY.size) -> Line:
     """Returns `text` as a line."""
     return Line((Piece(text),), size)
 
 
-def named(name: str, superscript: str = "") -> tuple[Piece, ...]:
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """What stands around a name: `R(u)`, `dx/dt`, y with a superscript."""
+
+    before: str = ""
+    after: str = ""
+    superscript: str = ""
+
+
+PLAIN = Notation()
+
+
+def named(name: str, notation: Notation = PLAIN, longest: int = _LONGEST_NAME) -> tuple[Piece, ...]:
     """Returns `name` with its index as a subscript: `y_1` as y with a 1 below."""
-    shown = name if len(name) <= _LONGEST_NAME else f"{name[:20]}…{name[20 - _LONGEST_NAME + 1 :]}"
-    above = (Piece(superscript, Shift.SUPER),) if superscript else ()
+    shown = shortened(name, longest)
     found = _INDEXED.fullmatch(shown)
-    if found is None:
-        return (Piece(shown), *above)
-    return (Piece(found["base"]), Piece(found["index"], Shift.SUB), *above)
+    pieces = (Piece(found["base"]), Piece(found["index"], Shift.SUB)) if found else (Piece(shown),)
+    return (
+        *((Piece(notation.before),) if notation.before else ()),
+        *pieces,
+        *((Piece(notation.superscript, Shift.SUPER),) if notation.superscript else ()),
+        *((Piece(notation.after),) if notation.after else ()),
+    )
 
 
-def wrapped(names: Sequence[str], superscript: str = "") -> tuple[Line, ...]:
-    """Returns `names`, separated by commas, as a few lines; of a long list the first, and how many more."""
-    lines = _filled([named(name, superscript) for name in names])
-    if len(lines) <= _MOST_LINES:
-        return tuple(_joined(line) for line in lines)
-    shown = lines[: _MOST_LINES - 1]
+def shortened(name: str, longest: int) -> str:
+    """Returns `name`, of a long one the beginning and the end."""
+    before = round(0.55 * longest)
+    return name if len(name) <= longest else f"{name[:before]}…{name[before - longest + 1 :]}"
+
+
+def broken(name: str, longest: int) -> tuple[str, ...]:
+    """Returns `name` in one part or two, broken after a dot or an underscore if it is too long for one."""
+    ends = [found.end() for found in re.finditer(r"[._ ]", name[:-1])]
+    if len(name) <= longest or not ends:
+        return (name,)
+    middle = min(ends, key=lambda end: max(end, len(name) - end))
+    return name[:middle], name[middle:]
+
+
+def wrapped(
+    names: Sequence[tuple[Piece, ...]], style: Style = ROOMY, size: float | None = None
+) -> tuple[Line, ...]:
+    """Returns `names`, separated by commas, as a few lines; of a long list the first, or only how many.
+
+    Args:
+        size: of the text; by default the style's.
+    """
+    size = style.size if size is None else size
+    lines = _filled(names, size, style.most_width)
+    if len(lines) <= style.most_lines:
+        return tuple(_joined(line, size) for line in lines)
+    if style.most_lines == 1:
+        return (plain(f"{len(names)} variables", style.small),)
+    shown = lines[: style.most_lines - 1]
     more = len(names) - sum(len(line) for line in shown)
-    return (*(_joined(line) for line in shown), plain(f"… {more} more"))
+    return (*(_joined(line, size) for line in shown), plain(f"… {more} more", size))
 
 
-def _filled(names: Iterable[tuple[Piece, ...]]) -> list[list[tuple[Piece, ...]]]:
+def _filled(
+    names: Iterable[tuple[Piece, ...]], size: float, most_width: float
+) -> list[list[tuple[Piece, ...]]]:
     """Returns `names` spread over lines, each as full as the width allows."""
     lines: list[list[tuple[Piece, ...]]] = [[]]
     for name in names:
-        if lines[-1] and _joined([*lines[-1], name]).width > _MOST_WIDTH:
+        if lines[-1] and _joined([*lines[-1], name], size).width > most_width:
             lines.append([])
         lines[-1].append(name)
     return lines
 
 
-def _joined(names: Sequence[tuple[Piece, ...]]) -> Line:
+def _joined(names: Sequence[tuple[Piece, ...]], size: float) -> Line:
     """Returns `names` as one line with commas between them."""
-    return Line(tuple(_with_commas(names)))
+    return Line(tuple(_with_commas(names)), size)
 
 
 def _with_commas(names: Sequence[tuple[Piece, ...]]) -> Iterator[Piece]:

@@ -1,52 +1,57 @@
 """The extended design structure matrix of a model, as a drawing."""
 
-import os
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Iterator, Sequence
 
 from couplax.graph import Graph
-from couplax.solve import Closure
 
 from ._boxes import Box, boxes
-from ._diagram import Diagram, diagram
+from ._collapse import collapsed
+from ._diagram import Diagram
+from ._drawing import Drawing
+from ._driver import Driver, driven
+from ._flows import diagram
 from ._layout import MARGIN, Layout, layout
 from ._legend import arranged, draw_legend, entries, legend_height, legend_width
+from ._outline import outline
+from ._scheme import Block, Control
 from ._svg import draw, root
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """A drawing that notebooks show.
-
-    Attributes:
-        svg: the drawing as one standalone SVG document.
-    """
-
-    svg: str
-
-    def _repr_svg_(self) -> str:
-        """Returns what a notebook shows."""
-        return self.svg
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the SVG to `path`."""
-        Path(path).write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{self.svg}\n', encoding="utf-8")
-
-
-def xdsm(graph: Graph, closures: Sequence[Closure] = ()) -> Drawing:
+def xdsm(
+    graph: Graph,
+    *,
+    driver: Driver | None = None,
+    collapse: Collection[str] | None = None,
+    expand: Collection[str] = (),
+    most: int = 20,
+) -> Drawing:
     """Returns the extended design structure matrix of `graph`.
 
     Components stand on the diagonal in the order in which they run, each solver before the cycle that it
-    drives. What a component writes is in its row and what it reads is in its column: above the diagonal what
-    is fed forward, below it what is fed back. Where a cycle is cut, the data is dashed. Every box has a
-    tooltip.
+    drives, and an optimiser before all. What a component writes is in its row and what it reads is in its
+    column: above the diagonal what is fed forward, below it what is fed back. Where a cycle is cut, the data
+    is dashed; a cycle that nothing closes is drawn with its feedback. Every box has a tooltip, with all for
+    which it has no room.
 
     Args:
-        closures: what closes the cycles; a cycle without one is drawn with its feedback.
+        driver: what evaluates the model again and again, such as an optimiser.
+        collapse: beginnings of names, such as `wing` for `wing.spar` and `wing.skin`, or names of cycles,
+            each drawn as one block; nothing else is collapsed then, and `()` collapses nothing. By default
+            what `most` asks for.
+        expand: beginnings of names that `most` leaves open.
+        most: how many components and solvers are drawn one by one. Of more, those whose names begin alike are
+            drawn as one, as deep in the nesting as that is enough; if more than three times as many are left
+            then, so are neighbours in the order in which they run.
+
+    Raises:
+        ModelError: `collapse`, `expand` or `driver` has a name that the model has not.
     """
-    drawn = diagram(graph, closures)
+    every = outline(graph)
+    steps = collapsed(
+        (driven(every, driver),) if driver else every, collapse=collapse, expand=expand, most=most
+    )
+    drawn = diagram(steps)
     found = list(boxes(drawn))
     return Drawing(ET.tostring(_picture(drawn, found, layout(drawn, found)), encoding="unicode"))
 
@@ -63,18 +68,16 @@ def _picture(drawn: Diagram, found: Sequence[Box], placed: Layout) -> ET.Element
 
 def _title(drawn: Diagram) -> str:
     """Returns the title: what kind of drawing it is, and of what."""
-    components = [station.name for station in drawn.stations if station.component]
-    more = f" and {len(components) - 4} more" if len(components) > 4 else ""
-    return f"XDSM of {', '.join(components[:4])}{more}"
+    blocks = [station.name for station in drawn.stations if isinstance(station.runs, Block)]
+    more = f" and {len(blocks) - 4} more" if len(blocks) > 4 else ""
+    return f"XDSM of {', '.join(blocks[:4])}{more}"
 
 
 def _description(drawn: Diagram) -> Iterator[str]:
     """Yields the drawing in words: what runs when, and what flows from where to where."""
     for station in drawn.stations:
-        solved = (
-            f" solves {station.drives.name} for {', '.join(station.drives.cut)}" if station.drives else ""
-        )
-        yield f"{station.number}: {station.name}{solved}"
+        said = station.runs.tooltip.split("\n")[0] if isinstance(station.runs, Control) else station.name
+        yield f"{station.number}: {said}"
     for flow in drawn.flows:
         source = "outside" if flow.source is None else drawn.stations[flow.source].name
         target = "outside" if flow.target is None else drawn.stations[flow.target].name

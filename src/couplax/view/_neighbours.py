@@ -1,0 +1,88 @@
+"""Neighbours in the order in which they run, collapsed until few enough are left."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from ._merge import merged, written
+from ._scheme import Block, Loop, Step, blocks, loops, stations
+
+# Whether two neighbours may become one block.
+Joint = Callable[[Step, Step], bool]
+
+
+def packed(steps: tuple[Step, ...], most: int) -> tuple[Step, ...]:
+    """Returns `steps` with neighbours as one block, so that at most `most` stations are left.
+
+    No block stands for more components than needed. Where it is enough to collapse chains, in which each
+    step's values are read by the next alone, nothing else is collapsed.
+    """
+    chains = _collected(steps, _size(steps), _chain_joint(steps))
+    joint = _chain_joint(steps) if stations(chains) <= most else _any_joint
+    sizes = range(1, _size(steps) + 1)
+    enough = bisect_left(sizes, True, key=lambda size: stations(_collected(steps, size, joint)) <= most)
+    return _collected(steps, sizes[min(enough, len(sizes) - 1)], joint)
+
+
+def _size(steps: Sequence[Step]) -> int:
+    """Returns how many components `steps` stand for."""
+    return sum(len(block.components) for block in blocks(steps))
+
+
+def _any_joint(_one: Step, _other: Step) -> bool:
+    """Returns that the two may become one block."""
+    return True
+
+
+def _chain_joint(steps: Sequence[Step]) -> Joint:
+    """Returns whether a step's values are read by the next step, and by nothing else."""
+    readers: dict[str, set[str]] = {}
+    for block in blocks(steps):
+        for name in block.reads:
+            readers.setdefault(name, set()).add(block.name)
+    for loop in loops(steps):
+        for name in (*loop.control.reads, *loop.control.wants) if loop.control else ():
+            readers.setdefault(name, set()).add(f"what drives {loop.name}")
+
+    def joint(one: Step, other: Step) -> bool:
+        inside = {block.name for block in blocks([one, other])}
+        read = [readers[name] for name in written([one]) if name in readers]
+        return bool(read) and all(names <= inside for names in read)
+
+    return joint
+
+
+def _collected(
+    steps: Sequence[Step], size: int, joint: Joint, found: Collection[str] = frozenset()
+) -> tuple[Step, ...]:
+    """Returns `steps` with neighbours as one block, none of which stands for more than `size` components."""
+    return tuple(_one(run, size, joint, found) for run in _runs(steps, size, joint))
+
+
+def _runs(steps: Sequence[Step], size: int, joint: Joint) -> Iterator[list[Step]]:
+    """Yields `steps` in runs, each as long as `size` and `joint` allow."""
+    run = [steps[0]]
+    for step in steps[1:]:
+        if _size([*run, step]) <= size and joint(run[-1], step):
+            run.append(step)
+        else:
+            yield run
+            run = [step]
+    yield run
+
+
+def _one(run: Sequence[Step], size: int, joint: Joint, found: Collection[str]) -> Step:
+    """Returns a run as one step."""
+    alone = run[0]
+    if len(run) > 1:
+        return merged(_span(run), run, found)
+    if isinstance(alone, Block):
+        return alone
+    finds = alone.control.finds if alone.control else ()
+    body = _collected(alone.body, size, joint, {*found, *finds})
+    return Loop(name=alone.name, control=alone.control, body=body)
+
+
+def _span(run: Sequence[Step]) -> str:
+    """Returns a name for a run: the first and the last of it."""
+    names = [block.name for block in blocks(run)]
+    return f"{names[0]} {'+' if len(names) == 2 else '…'} {names[-1]}"
