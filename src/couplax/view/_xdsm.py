@@ -12,7 +12,8 @@ from ._drawing import Drawing
 from ._driver import Driver, driven
 from ._flows import diagram
 from ._layout import MARGIN, Layout, layout
-from ._legend import arranged, draw_legend, entries, legend_height, legend_width
+from ._legend import arranged, draw_legend, legend_height, legend_width
+from ._meanings import meanings
 from ._outline import outline
 from ._scheme import Block, Control
 from ._svg import draw, root
@@ -58,7 +59,7 @@ def xdsm(
 
 def _picture(drawn: Diagram, found: Sequence[Box], placed: Layout) -> ET.Element:
     """Returns the whole picture: the matrix and below it the legend."""
-    rows = arranged(entries(found, process=bool(drawn.process)), max(placed.width - 2 * MARGIN, 420.0))
+    rows = arranged(meanings(found, process=bool(drawn.process)), max(placed.width - 2 * MARGIN, 420.0))
     width = max(placed.width, legend_width(rows) + 2 * MARGIN)
     picture = root(width, placed.height + legend_height(rows), _title(drawn), "\n".join(_description(drawn)))
     draw(picture, placed)
