@@ -6,6 +6,7 @@
     ├── ForeignError            a foreign code failed, or returned what it did not declare (a RuntimeError)
     ├── DerivativeError         a derivative that a foreign code does not offer (a TypeError)
     ├── SolveError              a solve that did not converge (a RuntimeError)
+    ├── OptimiseError           an optimisation that did not converge (a RuntimeError)
     ├── MissingExtraError       an optional dependency that is not installed (an ImportError)
     ├── StageError              a program that cannot be staged (a ValueError)
     └── ExportError             a program that cannot be written for the target (a ValueError)
@@ -20,6 +21,7 @@ import inspect
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 
 class CouplaxError(Exception):
@@ -54,6 +56,17 @@ class DerivativeError(CouplaxError, TypeError):
 
 class SolveError(CouplaxError, RuntimeError):
     """A solve ended without converging."""
+
+
+class OptimiseError(CouplaxError, RuntimeError):
+    """An optimisation ended without converging; `optimum` is how far it came, None where it did not start."""
+
+    optimum: Any
+
+    def __init__(self, message: str, optimum: Any = None) -> None:
+        """Keeps how far the optimisation came."""
+        self.optimum = optimum
+        super().__init__(message)
 
 
 class MissingExtraError(CouplaxError, ImportError):

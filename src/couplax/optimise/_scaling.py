@@ -1,0 +1,80 @@
+"""By what everything is divided, so that an optimiser sees numbers near one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._layout import Block, Layout
+from ._limits import Limits
+
+Vector = np.ndarray[Any, Any]
+
+# An objective that is scaled up so far keeps twelve digits of double precision.
+_LEAST_SLOPE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """The magnitudes that everything is divided by.
+
+    Attributes:
+        design: one for each design variable; `objective`; `constraints`: one for each constraint.
+    """
+
+    design: Vector
+    objective: float
+    constraints: Vector
+
+
+def design_scale(layout: Layout, limits: Limits, start: Vector) -> Vector:
+    """Returns the range of each variable between its bounds, else the largest start of its block, else 1."""
+    width = limits.upper - limits.lower
+    magnitude = np.concatenate([np.zeros(0), *(_largest(block, start, layout) for block in layout.blocks)])
+    ranged = np.isfinite(width) & (width > 0)
+    return np.where(ranged, np.where(ranged, width, 1.0), np.where(magnitude > 0, magnitude, 1.0))
+
+
+def _largest(block: Block, start: Vector, layout: Layout) -> Vector:
+    """Returns the largest start in the block, once for each of its numbers."""
+    return np.full(block.size, np.max(np.abs(start[layout.slices[block.name]]), initial=0.0))
+
+
+def objective_scale(value: float, gradient: Vector) -> float:
+    """Returns the largest slope at the start, in scaled variables, but not far less than the value itself."""
+    return _or_one(max(float(np.max(np.abs(gradient), initial=0.0)), _LEAST_SLOPE * abs(value)))
+
+
+def constraint_scale(layout: Layout, values: Vector, limits: Limits, jacobian: Vector) -> Vector:
+    """Returns for each constraint its largest slope at the start, but not far less than those beside it.
+
+    A constraint that is flat at the start would else be blown up beyond all others.
+    """
+    slopes = np.max(np.abs(jacobian), axis=1, initial=0.0)
+    sizes = np.maximum(np.abs(values), _finite_size(limits))
+    scales: list[Vector] = []
+    for block in layout.blocks:
+        part = layout.slices[block.name]
+        least = max(1e-3 * np.max(slopes[part], initial=0.0), _LEAST_SLOPE * np.max(sizes[part], initial=0.0))
+        scales.append(np.array([_or_one(max(slope, least)) for slope in slopes[part]]))
+    return np.concatenate([np.zeros(0), *scales])
+
+
+def _finite_size(limits: Limits) -> Vector:
+    """Returns the larger finite limit of each constraint, zero where there is none."""
+    sides = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (limits.lower, limits.upper)]
+    return np.maximum(sides[0], sides[1])
+
+
+def _or_one(scale: float) -> float:
+    return float(scale) if np.isfinite(scale) and scale > 0 else 1.0
+
+
+def overridden(layout: Layout, scale: Vector, given: Mapping[str, Any]) -> Vector:
+    """Returns `scale` with the blocks that `given` names set to what it says."""
+    changed = scale.copy()
+    for block in layout.blocks:
+        if block.name in given:
+            changed[layout.slices[block.name]] = block.flat(given[block.name])
+    return changed

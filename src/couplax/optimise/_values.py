@@ -1,0 +1,55 @@
+"""Every value of the model at a design, whether the problem needs it or not."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from couplax._errors import original_errors
+from couplax.solve import Program, evaluate, program
+
+from ._evaluator import Evaluated, unknowns
+from ._prepared import Prepared
+
+Vector = np.ndarray[Any, Any]
+
+
+def whole(prepared: Prepared) -> Program:
+    """Returns the program of all that can be computed from what is given; no less than the problem needs."""
+    needed = prepared.analysis.program
+    known = {*prepared.given, *prepared.space.layout.names}
+    every = [
+        name
+        for name in prepared.graph.outputs
+        if name in needed.outputs or _is_within(prepared, name, known, needed.unknowns)
+    ]
+    return program(prepared.graph, every)
+
+
+def _is_within(prepared: Prepared, name: str, known: set[str], started: tuple[str, ...]) -> bool:
+    """Returns whether `name` can be computed: its inputs are known, and its unknowns have starts."""
+    alone = program(prepared.graph, [name])
+    return known.issuperset(alone.inputs) and set(started).issuperset(alone.unknowns)
+
+
+def values_at(prepared: Prepared, evaluated: Evaluated, design: Vector) -> dict[str, Any]:
+    """Returns the value of each name of the graph that runs, at a point that was evaluated."""
+    given = {**prepared.given, **prepared.space.layout.named(design)}
+    run = whole(prepared)
+    if len(run.steps) == len(prepared.analysis.program.steps):
+        return {**given, **evaluated.point.values}
+    start = {**prepared.guesses, **unknowns(evaluated.point.solves)}
+    with original_errors():
+        values, _ = evaluate(run, {name: given[name] for name in run.inputs}, start)
+    return {**given, **values}
+
+
+def in_users_terms(names: tuple[str, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values that have one of `names`, those of the user's model, as numpy arrays."""
+    return {name: jax.tree.map(_plain, values[name]) for name in names if name in values}
+
+
+def _plain(leaf: Any) -> Any:
+    """Returns an array of numpy; a number where it is a scalar."""
+    return np.asarray(leaf)[()]
