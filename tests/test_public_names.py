@@ -26,6 +26,18 @@ CODE_IN = (
 )
 COUPLE = ("Component", "Input", "Model", "Output", "component", "input", "output", "rate", "residual")
 SOLVE = ("Newton", "Results")
+OPTIMISE = (
+    "BFGS",
+    "IDF",
+    "IPOPT",
+    "LBFGS",
+    "MDF",
+    "Optimum",
+    "SAND",
+    "SLSQP",
+    "TrustConstr",
+    "minimise",
+)
 OUT = ("Staged", "VerifyReport", "stage", "to_onnx", "verify")
 EXCEPTIONS = (
     "CouplaxError",
@@ -36,11 +48,12 @@ EXCEPTIONS = (
     "MissingExtraError",
     "MissingRuleError",
     "ModelError",
+    "OptimiseError",
     "SolveError",
     "StageError",
     "VerificationError",
 )
-PUBLIC = (*CODE_IN, *COUPLE, *SOLVE, *OUT, *EXCEPTIONS)
+PUBLIC = (*CODE_IN, *COUPLE, *SOLVE, *OPTIMISE, *OUT, *EXCEPTIONS)
 
 # Parts that cost time or need an extra: they load when first used.
 HEAVY = ("diffrax", "distributed", "onnx", "onnx_ir", "onnxruntime", "scipy.optimize", "tensorflow")

@@ -12,6 +12,7 @@ from couplax._errors import GuessError as GuessError
 from couplax._errors import MissingExtraError as MissingExtraError
 from couplax._errors import MissingRuleError as MissingRuleError
 from couplax._errors import ModelError as ModelError
+from couplax._errors import OptimiseError as OptimiseError
 from couplax._errors import SolveError as SolveError
 from couplax._errors import StageError as StageError
 from couplax._errors import VerificationError as VerificationError
@@ -39,6 +40,16 @@ from couplax.graph import input as input
 from couplax.graph import output as output
 from couplax.graph import rate as rate
 from couplax.graph import residual as residual
+from couplax.optimise import BFGS as BFGS
+from couplax.optimise import IDF as IDF
+from couplax.optimise import IPOPT as IPOPT
+from couplax.optimise import LBFGS as LBFGS
+from couplax.optimise import MDF as MDF
+from couplax.optimise import Optimum as Optimum
+from couplax.optimise import SAND as SAND
+from couplax.optimise import SLSQP as SLSQP
+from couplax.optimise import TrustConstr as TrustConstr
+from couplax.optimise import minimise as minimise
 from couplax.solve import Newton as Newton
 from couplax.solve import Results as Results
 from couplax.stage import Staged as Staged
