@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 # The modules whose annotations say shapes are run with them checked.
-jaxtyping.install_import_hook(["couplax.solve._newton", "couplax.solve._tolerance"], "beartype.beartype")
+SHAPED = ("anderson", "bisection", "broyden", "newton", "progress", "secant", "sweeps", "tolerance")
+jaxtyping.install_import_hook([f"couplax.solve._{module}" for module in SHAPED], "beartype.beartype")
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -50,6 +50,11 @@ from couplax.optimise import SAND as SAND
 from couplax.optimise import SLSQP as SLSQP
 from couplax.optimise import TrustConstr as TrustConstr
 from couplax.optimise import minimise as minimise
+from couplax.solve import Anderson as Anderson
+from couplax.solve import Bisection as Bisection
+from couplax.solve import Broyden as Broyden
+from couplax.solve import GaussSeidel as GaussSeidel
+from couplax.solve import Jacobi as Jacobi
 from couplax.solve import Newton as Newton
 from couplax.solve import Results as Results
 from couplax.stage import Staged as Staged

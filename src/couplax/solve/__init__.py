@@ -1,5 +1,8 @@
 """Solve: from a graph and solvers for its cycles to a differentiable JAX function."""
 
+from couplax.solve._anderson import Anderson as Anderson
+from couplax.solve._bisection import Bisection as Bisection
+from couplax.solve._broyden import Broyden as Broyden
 from couplax.solve._closure import Closure as Closure
 from couplax.solve._failure import check as check
 from couplax.solve._function import Function as Function
@@ -9,4 +12,7 @@ from couplax.solve._program import evaluate as evaluate
 from couplax.solve._program import needed_steps as needed_steps
 from couplax.solve._program import program as program
 from couplax.solve._results import Results as Results
+from couplax.solve._singular import singular_parts as singular_parts
 from couplax.solve._solve import Solve as Solve
+from couplax.solve._sweeps import GaussSeidel as GaussSeidel
+from couplax.solve._sweeps import Jacobi as Jacobi
