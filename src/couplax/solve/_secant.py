@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -30,7 +30,7 @@ class AbstractMemory(eqx.Module):
         """Returns the quasi-Newton step at a point where f is `residual`."""
 
     @abstractmethod
-    def learned(self, move: Vector, change: Vector) -> Self:
+    def learned(self, move: Vector, change: Vector) -> "AbstractMemory":
         """Returns the memory that also knows that f changed by `change` along `move`."""
 
 
