@@ -1,6 +1,7 @@
-"""What is computed at a point of the design space, and its derivatives: two programs, compiled once each."""
+"""What is computed at a point of the design space, and its derivatives: programs that are compiled once."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -12,6 +13,7 @@ from jaxtyping import Array, Float
 
 from couplax.solve import Program, Solve, evaluate
 
+from ._at_solution import at_solution
 from ._layout import Layout, ravel, unravel
 
 Values = Mapping[str, Any]
@@ -36,6 +38,11 @@ class Analysis:
     def __hash__(self) -> int:
         """Returns a hash that is computed once: every evaluation asks for it."""
         return self._hash
+
+    @cached_property
+    def at_solution(self) -> "Analysis":
+        """The same for points where the solves are done, whose solutions are given as guesses."""
+        return dataclasses.replace(self, program=at_solution(self.program))
 
     @cached_property
     def _hash(self) -> int:
@@ -70,41 +77,37 @@ def analyse(analysis: Analysis, design: Array, fixed: Values, guesses: Values) -
 
 @partial(jax.jit, static_argnums=0)
 def differentiate(
-    analysis: Analysis, design: Array, fixed: Values, guesses: Values
-) -> tuple[Point, Float[Array, "watched size"]]:
-    """Returns the values at `design`, and the Jacobian of what is watched.
+    analysis: Analysis, design: Array, fixed: Values, solutions: Values
+) -> Float[Array, "watched size"]:
+    """Returns the Jacobian of what is watched, at a point that was analysed.
 
     It is made of columns or of rows, whichever are fewer: tangents of the design variables, or adjoints of
     the objective and the constraints.
+
+    Args:
+        solutions: the unknowns of the solves at that point; nothing is solved again.
     """
 
-    def fn(at: Array) -> Any:
-        return _watched(analysis, at, fixed, guesses)
+    def fn(at: Array) -> Array:
+        return _watched(analysis.at_solution, at, fixed, solutions)[0]
 
-    watched, values, solves, jacobian = _with_jacobian(fn, design)
-    return Point(watched, values, solves), jacobian
+    return _jacobian(fn, design)
 
 
-def _with_jacobian(fn: Any, design: Array) -> tuple[Any, Any, Any, Array]:
-    """Returns what `fn` gives, and its Jacobian by the cheaper mode."""
-    count = jax.eval_shape(lambda at: fn(at)[0], design).size
-    if design.size <= count:
-        watched, push, (values, solves) = jax.linearize(fn, design, has_aux=True)
-        jacobian = jax.vmap(push, out_axes=1)(jnp.eye(design.size, dtype=design.dtype))
-    else:
-        watched, pull, (values, solves) = jax.vjp(fn, design, has_aux=True)
-        (jacobian,) = jax.vmap(pull)(jnp.eye(count, dtype=watched.dtype))
-    return watched, values, solves, jacobian
+def _jacobian(fn: Callable[[Array], Array], at: Array) -> Array:
+    """Returns the Jacobian of `fn` by the cheaper mode."""
+    count = jax.eval_shape(fn, at).size
+    return jax.jacfwd(fn)(at) if at.size <= count else jax.jacrev(fn)(at)
 
 
 @partial(jax.jit, static_argnums=0)
 def hessian(
-    analysis: Analysis, design: Array, fixed: Values, guesses: Values, weights: Array
+    analysis: Analysis, design: Array, fixed: Values, solutions: Values, weights: Array
 ) -> Float[Array, "size size"]:
     """Returns the second derivatives of `weights` times what is watched: of the Lagrangian, say."""
 
     def weighted(at: Array) -> Array:
-        return weights @ _watched(analysis, at, fixed, guesses)[0]
+        return weights @ _watched(analysis.at_solution, at, fixed, solutions)[0]
 
     return jax.hessian(weighted)(design)
 
@@ -124,7 +127,7 @@ def curvature(
     parameters: Layout,
     numbers: tuple[Array, Array],
     fixed: Values,
-    guesses: Values,
+    solutions: Values,
     weights: Array,
 ) -> tuple[Float[Array, "watched both"], Float[Array, "size both"]]:
     """Returns first derivatives of what is watched, and second ones of `weights` times it.
@@ -139,11 +142,11 @@ def curvature(
 
     def watched(both: Array) -> Array:
         given = {**fixed, **unravel(parameters, both[size:])}
-        return _watched(analysis, both[:size], given, guesses)[0]
+        return _watched(analysis.at_solution, both[:size], given, solutions)[0]
 
     both = jnp.concatenate(numbers)
     _, push = jax.linearize(jax.grad(lambda at: weights @ watched(at)), both)
-    return jax.jacfwd(watched)(both), jax.vmap(push)(jnp.eye(size, both.size, dtype=both.dtype))
+    return _jacobian(watched, both), jax.vmap(push)(jnp.eye(size, both.size, dtype=both.dtype))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -153,7 +156,7 @@ def total(
     parameters: Layout,
     numbers: tuple[Array, Array],
     fixed: Values,
-    guesses: Values,
+    solutions: Values,
     directions: tuple[Array, Array],
 ) -> dict[str, Any]:
     """Returns the derivatives of the program's values along directions of the design and the parameters.
@@ -166,7 +169,7 @@ def total(
     def values(at: Array, given: Array) -> dict[str, Any]:
         known = {**fixed, **unravel(parameters, given), **unravel(design, at)}
         read = {name: known[name] for name in program.inputs}
-        found, _ = evaluate(program, read, dict(guesses))
+        found, _ = evaluate(at_solution(program), read, dict(solutions))
         return {name: value for name, value in found.items() if _is_smooth(value)}
 
     _, push = jax.linearize(values, *numbers)

@@ -89,26 +89,24 @@ class Evaluator:
 
     def jacobian(self, design: Vector) -> Vector:
         """Returns the derivatives of the objective (first row) and of the constraints at `design`."""
-        inside = self.inside(design)
-        known = self._known.get(inside.tobytes())
-        if known is not None and known.jacobian is not None:
-            return known.jacobian
-        # From the solution at this very point, the solves have nothing left to do.
-        start = self._start if known is None else {**self._start, **unknowns(known.point.solves)}
-        with original_errors():
-            point, jacobian = jax.block_until_ready(differentiate(self.analysis, inside, self.fixed, start))
-        if known is None:
-            known = self._remember(inside.tobytes(), point)
-        self.counts.gradients += 1
-        known.jacobian = np.asarray(jacobian, float)
+        known = self.at(design)
+        if known.jacobian is None:
+            with original_errors():
+                found = differentiate(self.analysis, self.inside(design), self.fixed, self._solutions(known))
+                known.jacobian = np.asarray(found, float)
+            self.counts.gradients += 1
         return known.jacobian
 
     def hessian(self, design: Vector, weights: Vector) -> Vector:
         """Returns the second derivatives of `weights` times the objective and the constraints."""
-        start = {**self._start, **unknowns(self.at(design).point.solves)}
+        solutions = self._solutions(self.at(design))
         with original_errors():
-            found = hessian(self.analysis, self.inside(design), self.fixed, start, weights)
-        return np.asarray(found, float)
+            found = hessian(self.analysis, self.inside(design), self.fixed, solutions, weights)
+            return np.asarray(found, float)
+
+    def _solutions(self, known: Evaluated) -> dict[str, Any]:
+        """Returns the unknowns of the solves at a point that was analysed."""
+        return {**self.guesses, **unknowns(known.point.solves)}
 
     def inside(self, design: Vector) -> Vector:
         """Returns the design, roundings beyond the bounds taken off."""

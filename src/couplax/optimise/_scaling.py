@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ._layout import Block, Layout
+from ._layout import Layout
 from ._limits import Limits
 
 Vector = np.ndarray[Any, Any]
 
 # An objective that is scaled up so far keeps twelve digits of double precision.
 _LEAST_SLOPE = 1e-4
+# A vector may hold numbers of different units; what is smaller beside the others counts as zero.
+_LEAST_IN_BLOCK = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +31,18 @@ class Scaling:
 
 
 def design_scale(layout: Layout, limits: Limits, start: Vector) -> Vector:
-    """Returns the range of each variable between its bounds, else the largest start of its block, else 1."""
+    """Returns the range of each variable between its bounds, else the size of its start, else 1."""
     width = limits.upper - limits.lower
-    magnitude = np.concatenate([np.zeros(0), *(_largest(block, start, layout) for block in layout.blocks)])
+    sizes = np.concatenate([np.zeros(0), *(_sizes(start[part]) for part in layout.slices.values())])
     ranged = np.isfinite(width) & (width > 0)
-    return np.where(ranged, np.where(ranged, width, 1.0), np.where(magnitude > 0, magnitude, 1.0))
+    return np.where(ranged, np.where(ranged, width, 1.0), np.where(sizes > 0, sizes, 1.0))
 
 
-def _largest(block: Block, start: Vector, layout: Layout) -> Vector:
-    """Returns the largest start in the block, once for each of its numbers."""
-    return np.full(block.size, np.max(np.abs(start[layout.slices[block.name]]), initial=0.0))
+def _sizes(start: Vector) -> Vector:
+    """Returns the sizes of the numbers of one variable; the largest one where a number is next to none."""
+    sizes = np.abs(start)
+    largest = np.max(sizes, initial=0.0)
+    return np.where(sizes > _LEAST_IN_BLOCK * largest, sizes, largest)
 
 
 def objective_scale(value: float, gradient: Vector) -> float:
@@ -56,8 +60,8 @@ def constraint_scale(layout: Layout, values: Vector, limits: Limits, jacobian: V
     scales: list[Vector] = []
     for block in layout.blocks:
         part = layout.slices[block.name]
-        least = max(1e-3 * np.max(slopes[part], initial=0.0), _LEAST_SLOPE * np.max(sizes[part], initial=0.0))
-        scales.append(np.array([_or_one(max(slope, least)) for slope in slopes[part]]))
+        least = np.maximum(_LEAST_IN_BLOCK * np.max(slopes[part], initial=0.0), _LEAST_SLOPE * sizes[part])
+        scales.append(np.array([_or_one(scale) for scale in np.maximum(slopes[part], least)]))
     return np.concatenate([np.zeros(0), *scales])
 
 

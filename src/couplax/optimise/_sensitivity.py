@@ -17,6 +17,7 @@ Source: Fiacco (1976), Sensitivity analysis for nonlinear programming using pena
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -102,9 +103,7 @@ def sensitivities(solved: Solved, parameters: Sequence[str]) -> dict[str, dict[s
         )
     for block in prepared.space.layout.blocks:
         found[block.name] = _rows(block, moves[prepared.space.layout.slices[block.name]])
-    return {
-        name: jax.tree.map(lambda leaf: _by_parameter(leaf, layout), value) for name, value in found.items()
-    }
+    return {name: _by_parameter(value, layout) for name, value in found.items()}
 
 
 def _parameters(prepared: Prepared, names: Sequence[str]) -> Layout:
@@ -235,17 +234,19 @@ def _rows(block: Block, moves: Vector) -> Any:
     return jax.tree.unflatten(block.tree, leaves)
 
 
-def _by_parameter(leaf: Any, layout: Layout) -> dict[str, Any]:
+def _by_parameter(value: Any, layout: Layout) -> dict[str, Any]:
     """Returns derivatives along the last axis by parameter, that axis in the parameter's shape."""
-    array = np.asarray(leaf)
-    found: dict[str, Any] = {}
-    for block in layout.blocks:
-        part = array[..., layout.slices[block.name]]
-        ends = list(accumulate(struct.size for struct in block.structs))
-        pieces = np.split(part, ends[:-1], axis=-1)
-        shaped = [
-            piece.reshape(*array.shape[:-1], *struct.shape)[()]
-            for piece, struct in zip(pieces, block.structs, strict=True)
-        ]
-        found[block.name] = jax.tree.unflatten(block.tree, shaped)
-    return found
+    return {
+        block.name: jax.tree.map(partial(_shaped, block, layout.slices[block.name]), value)
+        for block in layout.blocks
+    }
+
+
+def _shaped(block: Block, part: slice, leaf: Any) -> Any:
+    """Returns what belongs to one parameter: an array, or where the parameter is a tree, a tree of them."""
+    array = np.asarray(leaf)[..., part]
+    ends = list(accumulate(struct.size for struct in block.structs))
+    pieces = np.split(array, ends[:-1], axis=-1)
+    shapes = [(*array.shape[:-1], *struct.shape) for struct in block.structs]
+    leaves = [np.reshape(piece, shape)[()] for piece, shape in zip(pieces, shapes, strict=True)]
+    return jax.tree.unflatten(block.tree, leaves)

@@ -1,6 +1,10 @@
 """A trust-region method for constrained problems, by scipy."""
 
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +13,14 @@ from ._method import AbstractMethod, Outcome
 from ._problem import Problem
 from ._scipy import scipy_optimize
 from ._stepping import Stepping
+
+Vector = np.ndarray[Any, Any]
+
+# scipy's numbers for the ends that count.
+_ENDS = {
+    2: "the trust region is within tolerance",
+    3: "the gradient of the Lagrangian and the barrier are within tolerance",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,28 +58,36 @@ class TrustConstr(AbstractMethod):
         scipy = scipy_optimize()
         stepping = Stepping(problem)
         bounds = scipy.Bounds(problem.bounds.lower, problem.bounds.upper)
-        found = scipy.minimize(
-            stepping.objective,
-            problem.start,
-            jac=stepping.gradient,
-            hess=self._hessian(problem),
-            method="trust-constr",
-            bounds=bounds if problem.bounds.any_finite else None,
-            constraints=self._constraints(problem, stepping),
-            callback=lambda x, state: problem.iterated(x),
-            options={
-                "gtol": self.tolerance,
-                "xtol": self.tolerance,
-                "barrier_tol": self.tolerance,
-                "maxiter": self.max_iterations,
-            },
-        )
+        with _quiet():
+            found = scipy.minimize(
+                stepping.objective,
+                problem.start,
+                jac=stepping.gradient,
+                hess=self._hessian(problem),
+                method="trust-constr",
+                bounds=bounds if problem.bounds.any_finite else None,
+                constraints=self._constraints(problem, stepping),
+                callback=partial(self._ends, problem),
+                options={
+                    # The test of the gradient is made here: scipy's own heeds no barrier.
+                    "gtol": 0.0,
+                    "xtol": self.tolerance,
+                    "barrier_tol": self.tolerance,
+                    "maxiter": self.max_iterations,
+                },
+            )
         return Outcome(
             x=np.asarray(found.x),
-            succeeded=int(found.status) in (1, 2),
-            message=str(found.message).rstrip("."),
+            succeeded=int(found.status) in _ENDS,
+            message=_ENDS.get(int(found.status), str(found.message).rstrip(".")),
             iterations=int(found.nit),
         )
+
+    def _ends(self, problem: Problem, x: Vector, state: Any) -> bool:
+        """Records an iteration; returns whether it is the last: flat, feasible, the barrier all but gone."""
+        problem.iterated(x)
+        left = max(state.optimality, state.constr_violation, state.get("barrier_parameter", 0.0))
+        return bool(left <= self.tolerance)
 
     def _hessian(self, problem: Problem) -> Any:
         """Returns the second derivatives of the objective, or what approximates them."""
@@ -91,3 +111,16 @@ class TrustConstr(AbstractMethod):
             jac=stepping.jacobian,
             hess=exact if self.exact_hessian else scipy.BFGS(),
         )
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Keeps back what scipy says of curved models of linear functions, and of constraints in a corner.
+
+    Neither can be helped by who reads it: a quasi-Newton matrix without a change stays as it is, and a
+    singular factorisation is followed by one that is not.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "delta_grad == 0.0", UserWarning)
+        warnings.filterwarnings("ignore", "Singular Jacobian matrix", UserWarning)
+        yield
