@@ -10,6 +10,7 @@ PROBLEMS = (
     "beam",
     "betz",
     "brachistochrone",
+    "diode",
     "golinski",
     "kepler",
     "paraboloid",
