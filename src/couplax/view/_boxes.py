@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from ._diagram import Diagram, Flow, Kind, Station
 from ._scheme import Block, Control, Role
 from ._style import Style, style_for
-from ._text import Line, Notation, Piece, broken, named, plain, wrapped
-
-_LEADING = 1.32
+from ._text import Line, Notation, Piece, broken, named, plain, text_height, wrapped
 
 
 class Shape(enum.Enum):
@@ -59,11 +57,6 @@ SIDE = 5.0
 def lean(height: float) -> float:
     """Returns how far the upper edge of a parallelogram of this height is shifted against the lower one."""
     return min(0.45 * height, 20.0)
-
-
-def text_height(lines: tuple[Line, ...]) -> float:
-    """Returns the height of `lines` below each other."""
-    return _LEADING * sum(line.size for line in lines)
 
 
 def boxes(drawn: Diagram) -> Iterator[Box]:

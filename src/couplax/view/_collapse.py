@@ -11,6 +11,7 @@ Two rules, each used only as far as the drawing needs it:
 from collections.abc import Collection, Iterator, Sequence
 
 from couplax._errors import ModelError, close_matches, quoted
+from couplax.graph import shortened
 
 from ._group import grouped
 from ._neighbours import packed
@@ -43,14 +44,11 @@ def collapsed(
 
 def _check_names(given: Sequence[str], steps: Sequence[Step]) -> None:
     """Raises where a name begins no component's name, and is no cycle's."""
-    known = dict.fromkeys(
-        [
-            *(start for name in _component_names(steps) for start in _beginnings(name)),
-            *(loop.name for loop in loops(steps)),
-        ]
-    )
+    names = [*_component_names(steps), *(loop.name for loop in loops(steps))]
+    known = dict.fromkeys(start for name in names for start in (*_beginnings(name), name))
     faults = [
         f"`{name}` is no component, cycle or beginning of a component's name.{_close(name, known)}"
+        f" The model has {shortened(dict.fromkeys(name.split('.')[0] for name in names))}."
         for name in dict.fromkeys(given)
         if name not in known
     ]

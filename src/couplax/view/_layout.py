@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 from ._boxes import Box
 from ._diagram import Diagram, Kind
-
-MARGIN = 24.0
-
-Point = tuple[float, float]
+from ._svg import MARGIN, Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

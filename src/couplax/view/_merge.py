@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ._scheme import Block, Control, Step, blocks, loops
+from ._scheme import Block, Step, blocks, loops
 
 
 def merged(name: str, steps: Sequence[Step], found: Collection[str]) -> Block:
@@ -16,7 +16,7 @@ def merged(name: str, steps: Sequence[Step], found: Collection[str]) -> Block:
     solved = {name for control in controls for name in control.finds}
     own = {*written(steps), *solved} - set(found)
     components = tuple(part for block in inside for part in block.components)
-    reads = _unique(name for name in _read(inside, controls) if name not in own)
+    reads = _unique(name for name in _read(steps) if name not in own)
     gives = _unique(written(steps))
     return Block(
         name=name,
@@ -25,7 +25,7 @@ def merged(name: str, steps: Sequence[Step], found: Collection[str]) -> Block:
         writes=gives,
         residuals=tuple(name for block in inside for name in block.residuals if name not in solved),
         rates=tuple(name for block in inside for name in block.rates if name not in solved),
-        tooltip="\n".join(_said(name, components, reads, gives)),
+        tooltip="\n".join((*_said(name, components, reads, gives), *(c.tooltip for c in controls))),
     )
 
 
@@ -41,10 +41,15 @@ def written(steps: Sequence[Step]) -> Iterator[str]:
             yield from written(step.body)
 
 
-def _read(inside: Sequence[Block], controls: Sequence[Control]) -> Iterator[str]:
-    """Yields what blocks and controls read."""
-    for reader in (*controls, *inside):
-        yield from reader.reads
+def _read(steps: Sequence[Step]) -> Iterator[str]:
+    """Yields what is read in `steps`, but for what the loops inside find for themselves."""
+    for step in steps:
+        if isinstance(step, Block):
+            yield from step.reads
+        else:
+            finds = step.control.finds if step.control else ()
+            yield from step.control.reads if step.control else ()
+            yield from (name for name in _read(step.body) if name not in finds)
 
 
 def _unique(names: Iterator[str]) -> tuple[str, ...]:

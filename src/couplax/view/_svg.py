@@ -1,4 +1,4 @@
-"""An XDSM's layout as SVG.
+"""Pictures as SVG: outlines, lines and text.
 
 Everything is said in attributes of the elements: a style sheet or an id would act on the page that the
 drawing is pasted into.
@@ -8,26 +8,32 @@ import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ._boxes import SIDE, Box, Shape, lean, text_height
-from ._diagram import Kind
-from ._layout import Layout, Placed, Point
-from ._scheme import Role
-from ._text import SCRIPT, Line, Shift
+from ._text import SCRIPT, Line, Shift, text_height
 
 _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 INK, PAPER = "#1b1f24", "#ffffff"
-DATA_LINE = "#c9ced6"
+MARGIN = 24.0
+# A page may narrow a wider drawing than this, but not so far that it cannot be read.
+_WIDE, _NARROWED = 1600.0, 0.6
+
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """How a box is painted."""
+    """How an outline is painted."""
 
     fill: str
     stroke: str
     dashed: bool = False
+    width: float = 1.3
+
+    @property
+    def said(self) -> dict[str, str | float]:
+        """The paint as attributes."""
+        dashes = {"stroke_dasharray": "5 3"} if self.dashed else {}
+        return {"fill": self.fill, "stroke": self.stroke, "stroke_width": self.width, **dashes}
 
 
 COMPONENT = Paint("#d8eeda", "#3f7f4a")
@@ -40,25 +46,6 @@ CUT = Paint("#fdeadb", "#c2560c", dashed=True)
 FEEDBACK = Paint("#fbe0de", "#b3261e")
 INTEGRATED = Paint("#edf8f7", INTEGRATION.stroke)
 OPTIMISED = Paint("#f6f1fb", OPTIMISER.stroke)
-
-_PAINTS = {
-    None: COMPONENT,
-    Role.SOLVER: SOLVER,
-    Role.INTEGRATION: INTEGRATION,
-    Role.OPTIMISER: OPTIMISER,
-    Kind.DATA: PLAIN,
-    Kind.FEEDBACK: FEEDBACK,
-    Kind.INPUT: OUTER,
-    Kind.OUTPUT: OUTER,
-    **dict.fromkeys((kind for kind in Kind if kind.at_cut), CUT),
-    **dict.fromkeys((Kind.STATE, Kind.RATE), INTEGRATED),
-    **dict.fromkeys((Kind.START, Kind.DESIGN, Kind.RESPONSE, Kind.OPTIMUM), OPTIMISED),
-}
-
-
-def paint_of(means: Kind | Role | None) -> Paint:
-    """Returns how a box is painted that stands for a block, a control or a flow."""
-    return _PAINTS[means]
 
 
 def element(parent: ET.Element, tag: str, text: str | None = None, **attributes: str | float) -> ET.Element:
@@ -81,8 +68,7 @@ def root(width: float, height: float, title: str, description: str) -> ET.Elemen
             "role": "img",
             "aria-label": _printable(title),
             "font-family": _FONT,
-            # Keeps its size's proportions where a page is narrower than the drawing.
-            "style": "max-width: 100%; height: auto",
+            "style": _fitting(width),
         },
     )
     element(picture, "title", title)
@@ -91,21 +77,38 @@ def root(width: float, height: float, title: str, description: str) -> ET.Elemen
     return picture
 
 
-def draw(picture: ET.Element, arranged: Layout) -> None:
-    """Draws the lines, then the boxes over them."""
-    lines = element(picture, "g", stroke=DATA_LINE, stroke_width=6, stroke_linecap="round")
-    for start, end in arranged.data:
-        data_line(lines, start, end)
-    process = element(picture, "g", stroke=INK, stroke_width=1.1, fill="none")
-    for corners in arranged.process:
-        arrow(process, corners)
-    for placed in arranged.placed:
-        _box(picture, placed)
+def _fitting(width: float) -> str:
+    """Returns how a page that is narrower than the drawing shows it: smaller, in proportion."""
+    least = f"; min-width: {_number(_NARROWED * width)}px" if width > _WIDE else ""
+    return f"max-width: 100%{least}; height: auto"
 
 
-def data_line(parent: ET.Element, start: Point, end: Point) -> None:
-    """Draws a line along which data flows."""
-    element(parent, "line", x1=start[0], y1=start[1], x2=end[0], y2=end[1])
+def rectangle(
+    parent: ET.Element, x: float, y: float, width: float, height: float, paint: Paint, rounding: float = 0.0
+) -> None:
+    """Draws a rectangle around a centre."""
+    corner = {"x": x - width / 2, "y": y - height / 2, "width": width, "height": height}
+    _painted(parent, "rect", paint, **corner, **({"rx": rounding} if rounding else {}))
+
+
+def circle(parent: ET.Element, x: float, y: float, radius: float, paint: Paint) -> None:
+    """Draws a circle around a centre."""
+    _painted(parent, "circle", paint, cx=x, cy=y, r=radius)
+
+
+def polygon(parent: ET.Element, corners: Iterable[Point], paint: Paint) -> None:
+    """Draws a closed outline through `corners`."""
+    _painted(parent, "polygon", paint, points=_points(corners))
+
+
+def polyline(parent: ET.Element, corners: Iterable[Point], paint: Paint) -> None:
+    """Draws a line through `corners`."""
+    _painted(parent, "polyline", paint, points=_points(corners))
+
+
+def _painted(parent: ET.Element, tag: str, paint: Paint, **attributes: str | float) -> None:
+    """Draws an element that is painted."""
+    element(parent, tag, None, **attributes, **paint.said)
 
 
 def arrow(parent: ET.Element, corners: Sequence[Point]) -> None:
@@ -123,42 +126,6 @@ def arrow(parent: ET.Element, corners: Sequence[Point]) -> None:
     element(parent, "polygon", points=_points(head), fill=INK, stroke="none")
 
 
-def _box(picture: ET.Element, placed: Placed) -> None:
-    """Draws a box with its text, in a group that bears its tooltip."""
-    box = placed.box
-    group = element(picture, "g", data_row=box.row, data_column=box.column, data_kind=_kind(box))
-    element(group, "title", box.tooltip)
-    outline(group, placed.x, placed.y, placed.width, placed.height, box.shape, paint_of(box.means))
-    lines(group, placed.x, placed.y, box.lines)
-
-
-def _kind(box: Box) -> str:
-    """Returns what a box is, for those who read the file by program."""
-    if box.means:
-        return box.means.value
-    return "group" if box.shape is Shape.DOUBLE_SIDED else "component"
-
-
-def outline(
-    parent: ET.Element, x: float, y: float, width: float, height: float, shape: Shape, paint: Paint
-) -> None:
-    """Draws an outline around a centre."""
-    left, top = x - width / 2, y - height / 2
-    style: dict[str, Any] = {"fill": paint.fill, "stroke": paint.stroke, "stroke_width": 1.3}
-    dashes = {"stroke_dasharray": "5 3"} if paint.dashed else {}
-    if shape is Shape.PARALLELOGRAM:
-        right, bottom = left + width, top + height
-        shift = lean(height)
-        corners = ((left + shift, top), (right, top), (right - shift, bottom), (left, bottom))
-        element(parent, "polygon", points=_points(corners), **style, **dashes)
-    else:
-        rounding = min(18.0, height / 2) if shape is Shape.ROUNDED else 2.0
-        element(parent, "rect", x=left, y=top, width=width, height=height, rx=rounding, **style, **dashes)
-    if shape is Shape.DOUBLE_SIDED:
-        for side in (left + SIDE, left + width - SIDE):
-            element(parent, "line", x1=side, y1=top, x2=side, y2=top + height, **style)
-
-
 def lines(parent: ET.Element, x: float, y: float, written: tuple[Line, ...], anchor: str = "middle") -> None:
     """Writes lines below each other, their middle at `y`."""
     top = y - text_height(written) / 2
@@ -170,7 +137,9 @@ def lines(parent: ET.Element, x: float, y: float, written: tuple[Line, ...], anc
 
 def _line(parent: ET.Element, x: float, baseline: float, line: Line, anchor: str) -> None:
     """Writes one line, each piece shifted against the one before it."""
-    text = element(parent, "text", x=x, y=baseline, text_anchor=anchor, font_size=line.size, fill=INK)
+    text = element(
+        parent, "text", x=x, y=baseline, text_anchor=anchor, font_size=line.size, fill=line.colour or INK
+    )
     before = Shift.LINE
     for piece in line.pieces:
         moved = (piece.shift.value - before.value) * line.size
@@ -194,6 +163,8 @@ def _number(value: str | float) -> str:
 
 def _printable(text: str) -> str:
     """Returns `text` without the control characters that XML forbids."""
+    if text.replace("\n", "").isprintable():
+        return text
     return "".join(
         char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text
     )

@@ -9,6 +9,7 @@ from ._style import ROOMY, Style
 
 # Sub- and superscripts, of the size of their line.
 SCRIPT = 0.74
+_LEADING = 1.32
 
 _LONGEST_NAME = 36
 
@@ -39,10 +40,15 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Pieces of text beside each other."""
+    """Pieces of text beside each other.
+
+    Attributes:
+        colour: None for that of all text.
+    """
 
     pieces: tuple[Piece, ...]
     size: float = ROOMY.size
+    colour: str | None = None
 
     @property
     def text(self) -> str:
@@ -55,9 +61,14 @@ class Line:
         return self.size * sum(piece.scale * _width(piece.text) for piece in self.pieces)
 
 
-def plain(text: str, size: float = ROOMY.size) -> Line:
+def text_height(lines: tuple[Line, ...]) -> float:
+    """Returns the height of `lines` below each other."""
+    return _LEADING * sum(line.size for line in lines)
+
+
+def plain(text: str, size: float = ROOMY.size, colour: str | None = None) -> Line:
     """Returns `text` as a line."""
-    return Line((Piece(text),), size)
+    return Line((Piece(text),), size, colour)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from ._diagram import Diagram
 from ._drawing import Drawing
 from ._driver import Driver, driven
 from ._flows import diagram
-from ._layout import MARGIN, Layout, layout
+from ._layout import Layout, layout
 from ._legend import arranged, draw_legend, legend_height, legend_width
-from ._meanings import meanings
 from ._outline import outline
 from ._scheme import Block, Control
-from ._svg import draw, root
+from ._svg import MARGIN, root
+from ._xdsm_legend import meanings
+from ._xdsm_svg import draw
 
 
 def xdsm(

@@ -8,7 +8,8 @@ from ._boxes import Box, Shape
 from ._diagram import Kind
 from ._legend import SAMPLE, Draw, Entry, said
 from ._scheme import Role
-from ._svg import COMPONENT, DATA_LINE, INK, PLAIN, Paint, arrow, data_line, element, outline, paint_of
+from ._svg import COMPONENT, INK, PLAIN, Paint, arrow, element
+from ._xdsm_svg import DATA_LINE, data_line, outline, paint_of
 
 _HEIGHT = 15.0
 
