@@ -55,7 +55,22 @@ class DerivativeError(CouplaxError, TypeError):
 
 
 class SolveError(CouplaxError, RuntimeError):
-    """A solve ended without converging."""
+    """A solve ended without converging.
+
+    Attributes:
+        cycle: the name of the cycle; None where there is none, as for the others.
+        solve: how its solve went, in numpy.
+        inputs: what the cycle read, by name.
+    """
+
+    def __init__(
+        self, message: str, *, cycle: str | None = None, solve: Any = None, inputs: Any = None
+    ) -> None:
+        """Keeps what the message was made of."""
+        super().__init__(message)
+        self.cycle = cycle
+        self.solve = solve
+        self.inputs = inputs
 
 
 class OptimiseError(CouplaxError, RuntimeError):

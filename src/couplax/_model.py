@@ -240,7 +240,7 @@ class Model:
             values, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
         named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
         solves = {closure.name: solves[closure.name] for closure in self.closures}
-        checked = check(named, solves) if throw else named
+        checked = check(named, solves, self.closures) if throw else named
         # What passes through a transformation comes back sorted by name.
         return Results({name: checked[name] for name in named}, solves)
 

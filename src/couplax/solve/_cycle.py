@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import lineax as lx
 import optimistix as optx
 
+from couplax._calls import codes_in
 from couplax.graph import Cycle, Run, order
-from couplax.solve._solve import Solve
+from couplax.solve._solve import Solve, verdict_of
 from couplax.solve._start import start_of
 
 Values = Mapping[str, Any]
@@ -50,11 +51,12 @@ def solve_cycle(cycle: Cycle, cut: tuple[str, ...], solver: Any, known: Values, 
     record = Solve(
         cut=cut,
         solver=type(solver).__name__,
-        converged=solution.result == optx.RESULTS.successful,
-        result=solution.result,
+        verdict=verdict_of(solution.result),
         iterations=solution.stats["num_steps"],
         residual=residual,
         values=jax.lax.stop_gradient(solution.value),
+        history=solution.stats.get("residuals"),
+        codes=codes_in(run, known, start, inner),
     )
     return {**written, **solution.value}, {**inside, cycle.name: record}
 

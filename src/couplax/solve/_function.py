@@ -41,7 +41,7 @@ class Function:
         given = {**self.fixed, **dict(zip(self.inputs, args, strict=True))}
         read = {name: given[name] for name in self.program.inputs}
         values, solves = evaluate(self.program, read, dict(self.guesses))
-        values = check(values, solves)
+        values = check(values, solves, self.program.closures, read)
         if isinstance(self.outputs, str):
             return values[self.outputs]
         return tuple(values[name] for name in self.outputs)

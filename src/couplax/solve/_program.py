@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from couplax.graph import Cycle, Graph, Node, Run, free_inputs
+from couplax.solve._closure import Closure
 
 Values = Mapping[str, Any]
 
@@ -38,6 +39,18 @@ class Program:
         return tuple(read.name for read in free_inputs(self.steps))
 
     @cached_property
+    def closures(self) -> tuple[Closure, ...]:
+        """The closed cycles among the steps, those inside others included."""
+        closed = (step for step in self.steps if isinstance(step, Closure))
+        return tuple(closure for outer in closed for closure in outer.closures)
+
+    @cached_property
+    def kept(self) -> tuple[str, ...]:
+        """The outputs, and what the closed cycles read of other steps, to be told where they fail."""
+        read = (item.name for closure in self.closures for item in closure.inputs)
+        return tuple(dict.fromkeys([*self.outputs, *(name for name in read if name not in self.inputs)]))
+
+    @cached_property
     def unknowns(self) -> tuple[str, ...]:
         """The names that solvers find, and that need a guess."""
         return tuple(name for step in self.steps for name in step.unknowns)
@@ -63,7 +76,7 @@ def program(graph: Graph, outputs: Collection[str]) -> Program:
 
 @partial(jax.jit, static_argnums=0)
 def evaluate(program: Program, inputs: Values, guesses: Values) -> Run:
-    """Returns the wanted values by name, and how each solve went, by its name.
+    """Returns the values of `program.kept` by name, and how each solve went, by its name.
 
     Args:
         inputs: a value for each of `program.inputs`; it is a JAX pytree, so that a change of values compiles
@@ -76,4 +89,4 @@ def evaluate(program: Program, inputs: Values, guesses: Values) -> Run:
         written, inside = step.run(values, guesses)
         values.update(written)
         solves.update(inside)
-    return {name: values[name] for name in program.outputs}, solves
+    return {name: values[name] for name in program.kept}, solves

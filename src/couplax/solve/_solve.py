@@ -13,7 +13,7 @@ import optimistix as optx
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["converged", "result", "iterations", "residual", "values", "history"],
+    data_fields=["verdict", "iterations", "residual", "values", "history"],
     meta_fields=["cut", "solver", "codes"],
     drop_fields=["calls"],
 )
@@ -24,7 +24,7 @@ class Solve:
     Attributes:
         cut: the unknowns, where the cycle was cut.
         solver: the solver's name.
-        converged: whether it did; `result`: optimistix's verdict, `RESULTS.successful` where it did.
+        verdict: the number of optimistix's result; see `verdict_of`.
         iterations: how many steps the solver took.
         residual: per unknown its residual at the end, the change of its value through one pass over the cycle
             unless it is the unknown of a residual of its own.
@@ -37,8 +37,7 @@ class Solve:
 
     cut: tuple[str, ...]
     solver: str
-    converged: Any
-    result: optx.RESULTS
+    verdict: Any
     iterations: Any
     residual: Mapping[str, Any]
     values: Mapping[str, Any]
@@ -55,9 +54,17 @@ class Solve:
         return record
 
     @property
+    def converged(self) -> Any:
+        """Whether the solve converged: a bool; an array of them under a `vmap`, a tracer where one is."""
+        if isinstance(self.verdict, jax.core.Tracer):
+            return self.verdict == _CONVERGED
+        converged = np.asarray(self.verdict) == _CONVERGED
+        return converged if self.lanes else bool(converged)
+
+    @property
     def lanes(self) -> tuple[int, ...]:
         """The leading axes that each of the arrays has: none outside a `vmap`."""
-        return np.shape(self.converged)
+        return np.shape(self.verdict)
 
     @property
     def residuals(self) -> np.ndarray[Any, Any]:
@@ -73,12 +80,11 @@ class Solve:
     @property
     def status(self) -> str:
         """`converged`, or why the solve ended without; under a `vmap` how many lanes ended how."""
-        if isinstance(self.converged, jax.core.Tracer):
+        if isinstance(self.verdict, jax.core.Tracer):
             return "not known yet"
-        verdicts = np.ravel(_verdict(self.result))
         if not self.lanes:
-            return _said(int(verdicts[0]))
-        kinds, counts = np.unique(verdicts, return_counts=True)
+            return _said(int(self.verdict))
+        kinds, counts = np.unique(np.asarray(self.verdict), return_counts=True)
         return ", ".join(f"{count} {_said(int(kind))}" for kind, count in zip(kinds, counts, strict=True))
 
     def lane(self, index: tuple[int, ...]) -> "Solve":
@@ -86,10 +92,10 @@ class Solve:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[index], self)
 
 
-def _verdict(result: Any) -> Any:
-    """Returns the number by which optimistix knows its verdict; compared by it, no JAX is run on the host."""
+def verdict_of(result: Any) -> Any:
+    """Returns the number of an optimistix result: to compare it, and to say it, takes no JAX on the host."""
     (number,) = jax.tree.leaves(result)
-    return np.asarray(number)
+    return number
 
 
 def _said(verdict: int) -> str:
@@ -107,4 +113,5 @@ _SAID = (
     (optx.RESULTS.nonlinear_divergence, "the residual falls no further along the search direction"),
     (optx.RESULTS.nonfinite, "an unknown or its residual is infinite or NaN"),
 )
-_STATUS = {int(_verdict(result)): text for result, text in _SAID}
+_STATUS = {int(verdict_of(result)): text for result, text in _SAID}
+_CONVERGED = int(verdict_of(optx.RESULTS.successful))

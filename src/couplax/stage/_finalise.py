@@ -267,6 +267,13 @@ def _pure_callback(
     return [_failed(aval) for aval in result_avals]
 
 
+@finalise_rule("solve_check")
+def _solve_check(context: FinaliseContext, failed: Value, *told: Value, report: Any) -> list[Value]:
+    # What a model returns is multiplied by it.
+    one = jnp.ones((), jnp.float32)
+    return [one if context.failures == "ignore" else jnp.where(jnp.any(failed), jnp.float32(jnp.nan), one)]
+
+
 def _failed(aval: Any) -> Value:
     return jnp.full(aval.shape, jnp.nan if jnp.issubdtype(aval.dtype, jnp.inexact) else 0, aval.dtype)
 
