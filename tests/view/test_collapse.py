@@ -6,7 +6,7 @@ import pytest
 
 from couplax import Model
 from couplax._errors import ModelError
-from couplax.view import Drawing, matrix, xdsm
+from couplax.view import Drawing, Driver, matrix, xdsm
 from view.drawn import (
     NEWTON,
     SVG,
@@ -67,6 +67,13 @@ def test_names_are_collapsed_no_further_than_needed() -> None:
 def test_a_model_is_never_one_group() -> None:
     model = Model(*(made(f"plane.{i}", f"y_{i}", f"y_{i + 1}") for i in range(25)))
     assert len(diagonal(xdsm(model.graph))) == 25
+
+
+def test_an_optimiser_stays_where_all_that_it_drives_is_one_group() -> None:
+    model = Model(*(made(f"plane.{i}", f"y_{i}", f"y_{i + 1}") for i in range(5)))
+    driver = Driver(name="BFGS", design=("y_0",), objective="y_5")
+    drawing = xdsm(model.graph, driver=driver, collapse=["plane"])
+    assert diagonal(drawing) == ["1, 3→2: BFGS", "2: plane"]
 
 
 def test_a_group_can_be_kept_open() -> None:

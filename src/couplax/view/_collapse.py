@@ -87,7 +87,7 @@ def _by_name(steps: tuple[Step, ...], expand: Collection[str], most: int) -> tup
         if stations(shown) <= most:
             break
         coarser = grouped(steps, lambda name, depth=depth: _at_depth(name, depth, is_open))
-        shown = coarser if stations(coarser) > 1 else shown
+        shown = coarser if sum(1 for _ in blocks(coarser)) > 1 else shown
     return shown
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import networkx as nx
 
 from ._merge import merged, written
-from ._scheme import Block, Loop, Step, blocks, loops
+from ._scheme import Block, Loop, Role, Step, blocks, loops
 
 # The group of a component, by its name; None for one that stays as it is.
 Label = Callable[[str], str | None]
@@ -35,7 +35,9 @@ def grouped(
 
 
 def _label_of(step: Step, label: Label, cycles: Collection[str]) -> str | None:
-    """Returns the group that the whole of `step` belongs to."""
+    """Returns the group that the whole of `step` belongs to; an optimiser belongs to none."""
+    if isinstance(step, Loop) and step.control and step.control.role is Role.OPTIMISER:
+        return None
     if isinstance(step, Loop) and step.name in cycles:
         return step.name
     found = {label(name) for block in blocks([step]) for name in block.components}

@@ -15,6 +15,7 @@ class Style:
         apart: whether a station's number stands on a line of its own.
         padding: between text and edge, across and down; `gap` between two boxes.
         least: width and height of a box.
+        line: the width of the lines along which data flows.
     """
 
     size: float
@@ -26,6 +27,7 @@ class Style:
     padding: tuple[float, float]
     gap: float
     least: tuple[float, float]
+    line: float
 
 
 ROOMY = Style(
@@ -38,6 +40,7 @@ ROOMY = Style(
     padding=(13, 9),
     gap=24,
     least=(74, 42),
+    line=6,
 )
 CLOSE = Style(
     size=14,
@@ -49,6 +52,7 @@ CLOSE = Style(
     padding=(10, 7),
     gap=16,
     least=(60, 36),
+    line=5,
 )
 DENSE = Style(
     size=13,
@@ -60,6 +64,7 @@ DENSE = Style(
     padding=(7, 5),
     gap=9,
     least=(44, 30),
+    line=4,
 )
 
 

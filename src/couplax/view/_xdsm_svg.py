@@ -52,7 +52,8 @@ def paint_of(means: Kind | Role | None) -> Paint:
 
 def draw(picture: ET.Element, arranged: Layout) -> None:
     """Draws the lines, then the boxes over them."""
-    data = element(picture, "g", stroke=DATA_LINE, stroke_width=6, stroke_linecap="round")
+    thick = arranged.placed[0].box.style.line
+    data = element(picture, "g", stroke=DATA_LINE, stroke_width=thick, stroke_linecap="round")
     for start, end in arranged.data:
         data_line(data, start, end)
     process = element(picture, "g", stroke=INK, stroke_width=1.1, fill="none")
