@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ._scheme import Block, Control, Loop, Role, Step, blocks
+from ._scheme import Block, Control, Loop, Role, Step, blocks, loops
 
 
 class Way(enum.Enum):
@@ -51,12 +51,25 @@ def marks(steps: Sequence[Step]) -> tuple[Mark, ...]:
     writers = {name: position for position, block in enumerate(every) for name in block.gives}
     around = list(_around(steps, ()))
     found: dict[tuple[int, int], list[tuple[str, Way]]] = {}
-    for reader, block in enumerate(every):
-        for name in block.reads:
-            if name in writers:
-                way = _way(name, writers[name], reader, around[reader])
-                found.setdefault((writers[name], reader), []).append((name, way))
+    for reader, name in (*_read(every), *_read_by_controls(steps, every)):
+        if name in writers:
+            way = _way(name, writers[name], reader, around[reader])
+            found.setdefault((writers[name], reader), []).append((name, way))
     return tuple(_mark(pair, found[pair]) for pair in sorted(found))
+
+
+def _read(every: Sequence[Block]) -> Iterator[tuple[int, str]]:
+    """Yields the position of each block with the names that it reads."""
+    for reader, block in enumerate(every):
+        yield from ((reader, name) for name in block.reads)
+
+
+def _read_by_controls(steps: Sequence[Step], every: Sequence[Block]) -> Iterator[tuple[int, str]]:
+    """Yields what an integration reads, such as initial states, as read by the blocks that give the rates."""
+    positions = {block.name: position for position, block in enumerate(every)}
+    for loop in loops(steps):
+        readers = [positions[block.name] for block in blocks([loop]) if block.rates]
+        yield from ((at, name) for at in readers for name in (loop.control.reads if loop.control else ()))
 
 
 def _around(steps: Sequence[Step], controls: tuple[Control, ...]) -> Iterator[tuple[Control, ...]]:
