@@ -87,13 +87,10 @@ def test_a_design_variable_may_be_a_constraint_itself() -> None:
 @pytest.mark.parametrize(
     ("driver", "fault"),
     [
-        (Driver(name="S", design=("z_3",), objective="f"), "`z_3`, which nothing reads. Close: `z_2`, `z_1`"),
-        (Driver(name="S", design=("z_1",), objective="F"), "`F`, which nothing writes. Close: `f`"),
-        (
-            Driver(name="S", design=("z_1",), objective="f", constraints=("g_3",)),
-            "`g_3`, which nothing writes",
-        ),
-        (Driver(name="S", design=("z_1",), objective="f", targets=("y_3",)), "`y_3`, which nothing writes"),
+        (Driver(name="S", design=("z_3",), objective="f"), "`z_3` is no input of the model. Close: `z_2`"),
+        (Driver(name="S", design=("z_1",), objective="F"), "`F` is no variable of the model. Close: `f`"),
+        (Driver(name="S", design=("z_1",), objective="f", constraints=("g_3",)), "`g_3` is no variable"),
+        (Driver(name="S", design=("z_1",), objective="f", targets=("y_3",)), "`y_3` is no output"),
     ],
 )
 def test_a_name_that_the_model_lacks_is_refused_with_close_matches(driver: Driver, fault: str) -> None:

@@ -10,8 +10,8 @@ Two rules, each used only as far as the drawing needs it:
 
 from collections.abc import Collection, Iterator, Sequence
 
-from couplax._errors import ModelError, close_matches, quoted
-from couplax.graph import shortened
+from couplax._errors import ModelError
+from couplax.graph import unknown_names
 
 from ._group import grouped
 from ._neighbours import packed
@@ -44,22 +44,11 @@ def collapsed(
 
 def _check_names(given: Sequence[str], steps: Sequence[Step]) -> None:
     """Raises where a name begins no component's name, and is no cycle's."""
-    names = [*_component_names(steps), *(loop.name for loop in loops(steps))]
-    known = dict.fromkeys(start for name in names for start in (*_beginnings(name), name))
-    faults = [
-        f"`{name}` is no component, cycle or beginning of a component's name.{_close(name, known)}"
-        f" The model has {shortened(dict.fromkeys(name.split('.')[0] for name in names))}."
-        for name in dict.fromkeys(given)
-        if name not in known
-    ]
+    beginnings = (start for name in _component_names(steps) for start in _beginnings(name))
+    known = dict.fromkeys((*beginnings, *(loop.name for loop in loops(steps))))
+    faults = unknown_names(given, known, "component, cycle or beginning of a component's name")
     if faults:
         raise ModelError(faults)
-
-
-def _close(name: str, known: Collection[str]) -> str:
-    """Returns the close matches of `name` as a sentence with a space before it, or nothing."""
-    close = close_matches(name, known)
-    return f" Close: {quoted(close)}." if close else ""
 
 
 def _component_names(steps: Sequence[Step]) -> Iterator[str]:

@@ -3,9 +3,11 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from couplax._errors import ModelError, close_matches, quoted
+from couplax._errors import ModelError
+from couplax.graph import Graph, unknown_names
 
-from ._scheme import Control, Loop, Role, Step, blocks, loops
+from ._outline import outline
+from ._scheme import Control, Loop, Role, Step, blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +29,14 @@ class Driver:
     targets: tuple[str, ...] = ()
 
 
-def driven(steps: tuple[Step, ...], driver: Driver) -> Loop:
-    """Returns `steps` as the loop of an optimiser.
+def driven(graph: Graph, driver: Driver) -> Loop:
+    """Returns the steps of `graph` as the loop of an optimiser.
 
     Raises:
-        ModelError: a design variable is not read, or another of the driver's names is not written.
+        ModelError: a design variable is no input, or another of the driver's names is not written.
     """
-    _check(steps, driver)
+    _check(graph, driver)
+    steps = outline(graph)
     responses = tuple(dict.fromkeys((driver.objective, *driver.constraints)))
     said = f"{driver.name} minimises {driver.objective} by changing {', '.join(driver.design)}"
     limits = f"within limits of {', '.join(driver.constraints)}" if driver.constraints else ""
@@ -54,27 +57,12 @@ def _implicit(steps: Sequence[Step], targets: Collection[str]) -> tuple[str, ...
     return tuple(name for block in blocks(steps) for name in block.residuals if name in targets)
 
 
-def _check(steps: Sequence[Step], driver: Driver) -> None:
+def _check(graph: Graph, driver: Driver) -> None:
     """Raises where the model lacks a name of the driver."""
-    controls = [loop.control for loop in loops(steps) if loop.control]
-    parts = (*blocks(steps), *controls)
-    read = dict.fromkeys(name for part in parts for name in part.reads)
-    given = dict.fromkeys(
-        [*(name for block in blocks(steps) for name in block.gives), *(n for c in controls for n in c.writes)]
-    )
     faults = [
-        *_unknown(driver.design, read, "which nothing reads"),
-        *_unknown((driver.objective, *driver.constraints), given | read, "which nothing writes"),
-        *_unknown(driver.targets, given, "which nothing writes"),
+        *unknown_names(driver.design, graph.inputs, "input"),
+        *unknown_names((driver.objective, *driver.constraints), (*graph.outputs, *graph.inputs), "variable"),
+        *unknown_names(driver.targets, graph.outputs, "output"),
     ]
     if faults:
         raise ModelError(faults)
-
-
-def _unknown(names: Sequence[str], known: Collection[str], fault: str) -> list[str]:
-    """Returns a fault for each of `names` that is not `known`."""
-    found = [(name, close_matches(name, known)) for name in dict.fromkeys(names) if name not in known]
-    return [
-        f"the optimiser has `{name}`, {fault}.{f' Close: {quoted(close)}.' if close else ''}"
-        for name, close in found
-    ]

@@ -49,10 +49,8 @@ def xdsm(
     Raises:
         ModelError: `collapse`, `expand` or `driver` has a name that the model has not.
     """
-    every = outline(graph)
-    steps = collapsed(
-        (driven(every, driver),) if driver else every, collapse=collapse, expand=expand, most=most
-    )
+    every = (driven(graph, driver),) if driver else outline(graph)
+    steps = collapsed(every, collapse=collapse, expand=expand, most=most)
     drawn = diagram(steps)
     found = list(boxes(drawn))
     return Drawing(ET.tostring(_picture(drawn, found, layout(drawn, found)), encoding="unicode"))
