@@ -66,9 +66,9 @@ def _read(every: Sequence[Block]) -> Iterator[tuple[int, str]]:
 
 def _read_by_controls(steps: Sequence[Step], every: Sequence[Block]) -> Iterator[tuple[int, str]]:
     """Yields what an integration reads, such as initial states, as read by the blocks that give the rates."""
-    positions = {block.name: position for position, block in enumerate(every)}
+    positions = {block.components: position for position, block in enumerate(every)}
     for loop in loops(steps):
-        readers = [positions[block.name] for block in blocks([loop]) if block.rates]
+        readers = [positions[block.components] for block in blocks([loop]) if block.rates]
         yield from ((at, name) for at in readers for name in (loop.control.reads if loop.control else ()))
 
 

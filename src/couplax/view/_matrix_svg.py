@@ -53,16 +53,16 @@ def draw_matrix(picture: ET.Element, grid: Grid) -> None:
         _frame(picture, grid, frame)
     _rules(picture, grid)
     for frame in grid.frames:
-        _around(
-            picture, grid, frame, Paint("none", frame_paint(frame.control).stroke, bool(not frame.control))
-        )
+        paint = frame_paint(frame.control)
+        _around(picture, grid, frame, Paint("none", paint.stroke, paint.dashed))
     for position in range(len(grid.blocks)):
         _diagonal(picture, grid, position)
     found = runs(grid.marks, joined=grid.scale.is_small)
     for run in sorted(found, key=lambda run: run.way is not Way.FORWARD):
         _mark(picture, grid, run)
     for position in range(0, len(grid.blocks), grid.scale.step):
-        _name(picture, grid, position)
+        _row_name(picture, grid, position)
+        _column_name(picture, grid, position)
     for height, frame, note in notes(grid):
         lines(picture, grid.noted, height, (note,), anchor="start")
         polyline(picture, ((grid.bracket(frame), height), (grid.noted - 3, height)), _line(frame))
@@ -119,9 +119,8 @@ def _diagonal(picture: ET.Element, grid: Grid, position: int) -> None:
     group = element(picture, "g", data_kind="component", data_row=position, data_column=position)
     element(group, "title", block.tooltip)
     x, y = grid.x(position + 0.5), grid.y(position + 0.5)
-    rectangle(
-        group, x, y, max(scale.across, 1.5), max(scale.down, 1.5), _SMALL if scale.is_small else COMPONENT
-    )
+    paint = _SMALL if scale.is_small else COMPONENT
+    rectangle(group, x, y, max(scale.across, 1.5), max(scale.down, 1.5), paint)
     if scale.down >= _WRITTEN:
         lines(group, x, y, (plain(str(position + 1), 0.38 * scale.down),))
 
@@ -158,27 +157,31 @@ def shape(parent: ET.Element, x: float, y: float, size: float, way: Way) -> None
 def _said(grid: Grid, run: Run) -> str:
     """Returns what a mark says in words."""
     readers = [block.name for block in grid.blocks[run.first : run.last + 1]]
-    who = (
-        ", ".join(readers)
-        if len(readers) < 3
-        else f"{len(readers)} components, {readers[0]} to {readers[-1]}"
-    )
-    return (
-        f"{', '.join(run.names)}\n{_WORDS[run.way].format(source=grid.blocks[run.writer].name, target=who)}"
-    )
+    few = ", ".join(readers)
+    target = few if len(readers) < 3 else f"{len(readers)} components, {readers[0]} to {readers[-1]}"
+    source = grid.blocks[run.writer].name
+    return f"{', '.join(run.names)}\n{_WORDS[run.way].format(source=source, target=target)}"
 
 
-def _name(picture: ET.Element, grid: Grid, position: int) -> None:
-    """Writes the name of a block at the left of its row and above its column."""
-    label = grid.scale.labels[position]
-    x, y = grid.x(position + 0.5), grid.y(position + 0.5)
-    for turned, kind in ((False, "row-name"), (grid.scale.turned, "column-name")):
-        group = element(picture, "g", data_kind=kind, data_at=position)
-        element(group, "title", grid.blocks[position].tooltip)
-        if kind == "row-name":
-            lines(group, grid.left - GAP, y, (label,), anchor="end")
-        elif turned:
-            group.set("transform", f"translate({x:.2f} {grid.top - GAP:.2f}) rotate(-90)")
-            lines(group, 0, 0, (label,), anchor="start")
-        else:
-            lines(group, x, grid.top - GAP - 0.5 * grid.scale.head, (label,))
+def _row_name(picture: ET.Element, grid: Grid, position: int) -> None:
+    """Writes the name of a block at the left of its row."""
+    group = _named(picture, grid, position, "row-name")
+    lines(group, grid.left - GAP, grid.y(position + 0.5), (grid.scale.labels[position],), anchor="end")
+
+
+def _column_name(picture: ET.Element, grid: Grid, position: int) -> None:
+    """Writes the name of a block above its column, turned where it has no room."""
+    group = _named(picture, grid, position, "column-name")
+    x, y, label = grid.x(position + 0.5), grid.top - GAP, grid.scale.labels[position]
+    if grid.scale.turned:
+        group.set("transform", f"translate({x:.2f} {y:.2f}) rotate(-90)")
+        lines(group, 0, 0, (label,), anchor="start")
+    else:
+        lines(group, x, y - 0.5 * grid.scale.head, (label,))
+
+
+def _named(picture: ET.Element, grid: Grid, position: int, kind: str) -> ET.Element:
+    """Returns a group for a name, with the tooltip of its block."""
+    group = element(picture, "g", data_kind=kind, data_at=position)
+    element(group, "title", grid.blocks[position].tooltip)
+    return group

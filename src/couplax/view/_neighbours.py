@@ -35,18 +35,19 @@ def _any_joint(_one: Step, _other: Step) -> bool:
 
 def _chain_joint(steps: Sequence[Step]) -> Joint:
     """Returns whether a step's values are read by the next step, and by nothing else."""
-    readers: dict[str, set[str]] = {}
+    # By components, since two blocks may have one name: parts of a group that could not stand together.
+    readers: dict[str, set[tuple[str, ...]]] = {}
     for block in blocks(steps):
         for name in block.reads:
-            readers.setdefault(name, set()).add(block.name)
+            readers.setdefault(name, set()).add(block.components)
     for loop in loops(steps):
         for name in (*loop.control.reads, *loop.control.wants) if loop.control else ():
-            readers.setdefault(name, set()).add(f"what drives {loop.name}")
+            readers.setdefault(name, set()).add(())
 
     def joint(one: Step, other: Step) -> bool:
-        inside = {block.name for block in blocks([one, other])}
+        inside = {block.components for block in blocks([one, other])}
         read = [readers[name] for name in written([one]) if name in readers]
-        return bool(read) and all(names <= inside for names in read)
+        return bool(read) and all(found <= inside for found in read)
 
     return joint
 
