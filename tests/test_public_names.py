@@ -25,7 +25,7 @@ CODE_IN = (
     "paired",
 )
 COUPLE = ("Component", "Input", "Model", "Output", "component", "input", "output", "rate", "residual")
-SOLVE = ("Anderson", "Bisection", "Broyden", "GaussSeidel", "Jacobi", "Newton", "Results")
+SOLVE = ("Anderson", "Bisection", "Broyden", "GaussSeidel", "Integrate", "Jacobi", "Newton", "Results")
 OPTIMISE = (
     "BFGS",
     "IDF",

@@ -45,15 +45,16 @@ from couplax.optimise import IDF as IDF
 from couplax.optimise import IPOPT as IPOPT
 from couplax.optimise import LBFGS as LBFGS
 from couplax.optimise import MDF as MDF
-from couplax.optimise import Optimum as Optimum
 from couplax.optimise import SAND as SAND
 from couplax.optimise import SLSQP as SLSQP
+from couplax.optimise import Optimum as Optimum
 from couplax.optimise import TrustConstr as TrustConstr
 from couplax.optimise import minimise as minimise
 from couplax.solve import Anderson as Anderson
 from couplax.solve import Bisection as Bisection
 from couplax.solve import Broyden as Broyden
 from couplax.solve import GaussSeidel as GaussSeidel
+from couplax.solve import Integrate as Integrate
 from couplax.solve import Jacobi as Jacobi
 from couplax.solve import Newton as Newton
 from couplax.solve import Results as Results

@@ -14,6 +14,7 @@ from couplax.graph import (
     Component,
     Cycle,
     Graph,
+    Kind,
     Naming,
     Node,
     check_cut,
@@ -21,10 +22,27 @@ from couplax.graph import (
     missing_inputs,
     unknown_names,
 )
-from couplax.solve import Closure, Function, Program, Results, check, evaluate, needed_steps, program
+from couplax.solve import (
+    Closure,
+    Function,
+    Integrate,
+    Program,
+    Results,
+    check,
+    closures_in,
+    evaluate,
+    integration,
+    needed_steps,
+    program,
+)
 from couplax.view import Drawing, xdsm
 
-Solver = optx.AbstractRootFinder[Any, Any, Any, Any] | optx.AbstractFixedPointSolver[Any, Any, Any]
+RootFinder = (
+    optx.AbstractRootFinder[Any, Any, Any, Any]
+    | optx.AbstractLeastSquaresSolver[Any, Any, Any, Any]
+    | optx.AbstractMinimiser[Any, Any, Any]
+)
+Solver = RootFinder | optx.AbstractFixedPointSolver[Any, Any, Any]
 
 
 class Model:
@@ -60,8 +78,7 @@ class Model:
     @property
     def closures(self) -> tuple[Closure, ...]:
         """The cycles that have a solver, with where they are cut, each before those closed inside it."""
-        closed = (node for node in self._graph.nodes if isinstance(node, Closure))
-        return tuple(closure for node in closed for closure in node.closures)
+        return closures_in(self._graph.nodes)
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -93,10 +110,7 @@ class Model:
         for step in self._graph.steps:
             outer = [step] if isinstance(step, Cycle) else []
             nodes = step.nodes if isinstance(step, Cycle) else (step,)
-            closed = [
-                closure.cycle for node in nodes if isinstance(node, Closure) for closure in node.closures
-            ]
-            found += [*outer, *closed]
+            found += [*outer, *(closure.cycle for closure in closures_in(nodes))]
         return tuple(found)
 
     def __add__(self, other: "Component | Model") -> "Model":
@@ -163,28 +177,33 @@ class Model:
             raise ModelError(faults)
         return Model._of(node.named(naming) for node in self._graph.nodes)
 
-    def close(self, solver: Solver, *, cut: str | Sequence[str] | None = None) -> "Model":
+    def close(self, solver: Solver | Integrate, *, cut: str | Sequence[str] | None = None) -> "Model":
         """Returns the model with cycles closed: `solver` finds the variables at which they are cut.
 
         A closed cycle stays as it is: where the model becomes part of another, in which the cycle is part of
         a larger one, it is solved inside that one's solve.
 
         Args:
-            solver: `couplax.Newton`, or any optimistix root finder or fixed-point solver.
+            solver: `couplax.Newton`, or any optimistix root finder or fixed-point solver; or
+                `couplax.Integrate`, which closes rates of change.
             cut: coupling variables such that every loop of their cycles passes through one; those cycles are
                 closed. By default every open cycle is closed, cut at as few variables as possible, ones that
-                declare a guess preferred.
+                declare a guess preferred. For `couplax.Integrate` the states to integrate, by default all.
 
         Raises:
             ModelError: a name is no coupling variable of an open cycle, or loops remain.
         """
+        names = (cut,) if isinstance(cut, str) else tuple(cut or ())
+        _check_solver(solver, self._graph.cycles)
+        if isinstance(solver, Integrate):
+            integral, rest = integration(self._graph, solver, names)
+            return Model._of([*rest, integral])
         is_open = self._graph.cycles
         if cut is None:
             new = [
                 Closure(cycle=c, cut=choose_cut(c, preferred=self._guessed()), solver=solver) for c in is_open
             ]
         else:
-            names = (cut,) if isinstance(cut, str) else tuple(cut)
             new = self._cut_at(names, is_open, solver)
         if not new:
             raise ModelError(
@@ -231,7 +250,7 @@ class Model:
         """
         names = frozenset(inputs)
         if names not in self._runnable_with:
-            self._check_closed(self._graph.cycles)
+            self._check_closed(self._graph.steps)
             self._check_inputs(inputs, self.inputs)
             self._runnable_with.add(names)
         given = {**self._graph.defaults, **inputs}
@@ -239,7 +258,7 @@ class Model:
         with original_errors():
             values, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
         named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
-        solves = {closure.name: solves[closure.name] for closure in self.closures}
+        solves = {name: solves[name] for name in self._whole.solves}
         checked = check(named, solves, self.closures) if throw else named
         # What passes through a transformation comes back sorted by name.
         return Results({name: checked[name] for name in named}, solves)
@@ -273,7 +292,7 @@ class Model:
         if faults:
             raise ModelError(faults)
         needed = needed_steps(self._graph, wanted)
-        self._check_closed([step for step in needed if isinstance(step, Cycle)])
+        self._check_closed(needed)
         prepared = program(self._graph, wanted)
         self._check_inputs([*read, *fixed], prepared.inputs)
         return Function(
@@ -295,9 +314,8 @@ class Model:
 
     @cached_property
     def _declared_guesses(self) -> dict[str, Any]:
-        return {
-            name: output.guess for name, output in self._graph.written.items() if output.guess is not None
-        }
+        written = (output for component in self.components for output in component.outputs)
+        return {output.name: output.guess for output in written if output.guess is not None}
 
     @cached_property
     def _whole(self) -> Program:
@@ -310,12 +328,19 @@ class Model:
         cut = choose_cut(cycle, preferred=self._guessed())
         return repr(cut[0] if len(cut) == 1 else cut)
 
-    def _check_closed(self, cycles: Iterable[Cycle]) -> None:
+    def _check_closed(self, steps: Iterable[Node | Cycle]) -> None:
         faults = [
             f"cycle `{cycle.name}` is not closed: its components wait for each other through "
             f"{quoted(cycle.couplings)}. Close it: "
             f"model.close(couplax.Newton(), cut={self._shown_cut(cycle)})."
-            for cycle in cycles
+            for cycle in steps
+            if isinstance(cycle, Cycle)
+        ]
+        faults += [
+            f"the rate {rate.described} of {quoted(output.name for output in rate.outputs)} is not"
+            " integrated. Close it: model.close(couplax.Integrate(span=(0.0, 1.0)))."
+            for rate in steps
+            if not isinstance(rate, Cycle) and rate.kind is Kind.RATE
         ]
         if faults:
             raise ModelError(faults)
@@ -385,3 +410,30 @@ class Model:
 def _nodes(part: "Component | Model") -> tuple[Node, ...]:
     """Returns the nodes that `part` brings into a model."""
     return part.graph.nodes if isinstance(part, Model) else (part,)
+
+
+def _check_solver(solver: Any, cycles: Sequence[Cycle]) -> None:
+    """Raises where `solver` is none, or cannot solve for the unknowns of a residual."""
+    if isinstance(solver, Integrate):
+        return
+    if isinstance(solver, optx.AbstractFixedPointSolver):
+        faults = [
+            f"{quoted(cycle.implicit)} of cycle `{cycle.name}` make residuals zero, and"
+            f" {type(solver).__name__} iterates to a fixed point. Close it with a root finder, such as"
+            " couplax.Newton()."
+            for cycle in cycles
+            if cycle.implicit
+        ]
+    elif isinstance(solver, _ROOT_FINDERS):
+        faults = []
+    else:
+        hint = f" Write {solver.__name__}(...)." if isinstance(solver, type) else ""
+        faults = [
+            f"close() was given {solver!r:.60}, which is no solver.{hint} Wanted: couplax.Newton(), an"
+            " optimistix root finder or fixed-point solver, or couplax.Integrate(...)."
+        ]
+    if faults:
+        raise ModelError(faults)
+
+
+_ROOT_FINDERS = (optx.AbstractRootFinder, optx.AbstractLeastSquaresSolver, optx.AbstractMinimiser)

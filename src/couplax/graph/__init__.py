@@ -5,6 +5,8 @@ from ._cuts import check_cut as check_cut
 from ._cuts import choose_cut as choose_cut
 from ._cuts import order as order
 from ._cycle import Cycle as Cycle
+from ._cycle import dependencies as dependencies
+from ._cycle import joined as joined
 from ._declare import component as component
 from ._declare import rate as rate
 from ._declare import residual as residual

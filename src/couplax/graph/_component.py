@@ -66,6 +66,11 @@ class Component:
         """No variable: a component has no solver inside."""
         return ()
 
+    @property
+    def solves(self) -> tuple[str, ...]:
+        """No name: a component has no solver inside."""
+        return ()
+
     def run(
         self, values: Mapping[str, Any], guesses: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:

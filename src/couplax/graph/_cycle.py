@@ -11,6 +11,13 @@ from ._node import Kind, Node
 _SHOWN = 6
 
 
+def joined(names: Iterable[str]) -> str:
+    """Returns the name of what holds nodes of these names, such as `d1 + d2`."""
+    names = list(names)
+    shown = names if len(names) <= _SHOWN else [*names[: _SHOWN - 2], "...", names[-1]]
+    return " + ".join(shown)
+
+
 @dataclass(frozen=True, slots=True)
 class Cycle:
     """Nodes each of which reads, through others or directly, what it writes.
@@ -29,9 +36,7 @@ class Cycle:
     @property
     def name(self) -> str:
         """The names of the nodes, such as `d1 + d2`; of many the first ones and the last."""
-        names = [node.name for node in self.nodes]
-        shown = names if len(names) <= _SHOWN else [*names[: _SHOWN - 2], "...", names[-1]]
-        return " + ".join(shown)
+        return joined(node.name for node in self.nodes)
 
     def __repr__(self) -> str:
         return f"<cycle {self.name}>"

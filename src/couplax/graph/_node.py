@@ -90,6 +90,11 @@ class Node(Protocol):
         ...
 
     @property
+    def solves(self) -> tuple[str, ...]:
+        """The names of the solves inside the node, each before those inside it."""
+        ...
+
+    @property
     def place(self) -> str:
         """`file.py:line` where the node was written."""
         ...

@@ -6,8 +6,12 @@ from couplax.solve._broyden import Broyden as Broyden
 from couplax.solve._closure import Closure as Closure
 from couplax.solve._failure import check as check
 from couplax.solve._function import Function as Function
+from couplax.solve._integrate import Integrate as Integrate
+from couplax.solve._integration import Integration as Integration
+from couplax.solve._integration import integration as integration
 from couplax.solve._newton import Newton as Newton
 from couplax.solve._program import Program as Program
+from couplax.solve._program import closures_in as closures_in
 from couplax.solve._program import evaluate as evaluate
 from couplax.solve._program import needed_steps as needed_steps
 from couplax.solve._program import program as program

@@ -68,6 +68,11 @@ class Closure:
         return (*self.cut, *(name for node in self.cycle.nodes for name in node.unknowns))
 
     @property
+    def solves(self) -> tuple[str, ...]:
+        """The cycle's name, and those of the solves inside it."""
+        return (self.name, *(name for node in self.cycle.nodes for name in node.solves))
+
+    @property
     def place(self) -> str:
         """Where the first component was written."""
         return self.components[0].place
@@ -76,12 +81,6 @@ class Closure:
     def described(self) -> str:
         """The cycle in a message: its name and place."""
         return f"`{self.name}` ({self.place})"
-
-    @property
-    def closures(self) -> tuple["Closure", ...]:
-        """This closure, and those inside it."""
-        inside = (node for node in self.cycle.nodes if isinstance(node, Closure))
-        return (self, *(closure for node in inside for closure in node.closures))
 
     def run(self, values: Mapping[str, Any], guesses: Mapping[str, Any]) -> Run:
         """Returns what the cycle writes, at its solution, and how its solve and those inside went."""

@@ -23,7 +23,7 @@ def explain(
     lane: Lane | None = None,
     diagnosis: str = "",
 ) -> str:
-    """Returns why the solve of cycle `name` failed; no JAX runs meanwhile.
+    """Returns why the solve of cycle, or the integral, `name` failed; no JAX runs meanwhile.
 
     Args:
         inputs: what the cycle read.
@@ -31,7 +31,8 @@ def explain(
         diagnosis: what was found out at the point where the solve ended.
     """
     lines = [
-        f"The solve of cycle `{name}` did not converge: {solve.solver} ended after "
+        f"The {'solve of cycle' if solve.cut else 'integral of'} `{name}` did not converge: "
+        f"{solve.solver} ended after "
         f"{steps(solve.iterations)}{_place(lane)}.",
         f"  {solve.status}",
         *_unknowns(solve),
@@ -118,6 +119,11 @@ def _history(solve: Solve) -> Iterator[str]:
 
 def _hint(solve: Solve) -> str:
     """Returns what may help against this end of a solve."""
+    if solve.verdicts is not optx.RESULTS:
+        return (
+            "Allow more steps, max_steps=..., loosen rtol and atol, or take a solver for stiff rates, "
+            "couplax.Integrate(solver=diffrax.Kvaerno5())."
+        )
     hint = _HINTS.get(int(solve.verdict))
     if hint is not None:
         return hint(solve)

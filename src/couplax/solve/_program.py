@@ -1,6 +1,6 @@
 """A model as a program: which nodes run, in what order, from input values to output values."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -9,6 +9,7 @@ import jax
 
 from couplax.graph import Cycle, Graph, Node, Run, free_inputs
 from couplax.solve._closure import Closure
+from couplax.solve._integration import Integration
 
 Values = Mapping[str, Any]
 
@@ -39,16 +40,21 @@ class Program:
         return tuple(read.name for read in free_inputs(self.steps))
 
     @cached_property
+    @cached_property
     def closures(self) -> tuple[Closure, ...]:
         """The closed cycles among the steps, those inside others included."""
-        closed = (step for step in self.steps if isinstance(step, Closure))
-        return tuple(closure for outer in closed for closure in outer.closures)
+        return closures_in(self.steps)
 
     @cached_property
     def kept(self) -> tuple[str, ...]:
         """The outputs, and what the closed cycles read of other steps, to be told where they fail."""
-        read = (item.name for closure in self.closures for item in closure.inputs)
+        read = (item.name for step in self.steps if step.solves for item in step.inputs)
         return tuple(dict.fromkeys([*self.outputs, *(name for name in read if name not in self.inputs)]))
+
+    @cached_property
+    def solves(self) -> tuple[str, ...]:
+        """The names of the solves, in the order in which they run, each before those inside it."""
+        return tuple(name for step in self.steps for name in step.solves)
 
     @cached_property
     def unknowns(self) -> tuple[str, ...]:
@@ -90,3 +96,17 @@ def evaluate(program: Program, inputs: Values, guesses: Values) -> Run:
         values.update(written)
         solves.update(inside)
     return {name: values[name] for name in program.kept}, solves
+
+
+def closures_in(nodes: Iterable[Node]) -> tuple[Closure, ...]:
+    """Returns the closed cycles among `nodes` and inside them, each before those inside it."""
+    found: list[Closure] = []
+    for node in nodes:
+        match node:
+            case Closure():
+                found += [node, *closures_in(node.cycle.nodes)]
+            case Integration():
+                found += closures_in(node.nodes)
+            case _:
+                pass
+    return tuple(found)

@@ -14,7 +14,7 @@ import optimistix as optx
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=["verdict", "iterations", "residual", "values", "history"],
-    meta_fields=["cut", "solver", "codes"],
+    meta_fields=["cut", "solver", "verdicts", "codes"],
     drop_fields=["calls"],
 )
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,13 +24,14 @@ class Solve:
     Attributes:
         cut: the unknowns, where the cycle was cut.
         solver: the solver's name.
-        verdict: the number of optimistix's result; see `verdict_of`.
+        verdict: the number of the solver's result; see `verdict_of`.
         iterations: how many steps the solver took.
         residual: per unknown its residual at the end, the change of its value through one pass over the cycle
             unless it is the unknown of a residual of its own.
         values: per unknown its value at the end.
         history: the largest residual at the start and after each step, NaN for the steps not taken; None
             where the solver keeps none.
+        verdicts: the enumeration that the result is of: optimistix's, or Diffrax's for an integral.
         codes: the foreign codes that the cycle calls.
         calls: how often each of `codes` was called in the whole run; of a run outside transformations alone.
     """
@@ -42,6 +43,7 @@ class Solve:
     residual: Mapping[str, Any]
     values: Mapping[str, Any]
     history: Any = None
+    verdicts: Any = optx.RESULTS
     codes: tuple[str, ...] = ()
     calls: Mapping[str, int] = field(init=False, default_factory=dict[str, int])
 
@@ -83,9 +85,10 @@ class Solve:
         if isinstance(self.verdict, jax.core.Tracer):
             return "not known yet"
         if not self.lanes:
-            return _said(int(self.verdict))
+            return _said(self.verdicts, int(self.verdict))
         kinds, counts = np.unique(np.asarray(self.verdict), return_counts=True)
-        return ", ".join(f"{count} {_said(int(kind))}" for kind, count in zip(kinds, counts, strict=True))
+        pairs = zip(kinds, counts, strict=True)
+        return ", ".join(f"{count} {_said(self.verdicts, int(kind))}" for kind, count in pairs)
 
     def lane(self, index: tuple[int, ...]) -> "Solve":
         """Returns how the solve of one lane went."""
@@ -98,12 +101,12 @@ def verdict_of(result: Any) -> Any:
     return number
 
 
-def _said(verdict: int) -> str:
-    """Returns a verdict in words."""
-    if verdict in _STATUS:
+def _said(verdicts: Any, verdict: int) -> str:
+    """Returns one of the `verdicts` in words."""
+    if verdict == _CONVERGED or (verdicts is optx.RESULTS and verdict in _STATUS):
         return _STATUS[verdict]
-    result: Any = jax.tree.unflatten(jax.tree.structure(optx.RESULTS.successful), [np.asarray(verdict)])
-    return " ".join(optx.RESULTS[result].split())
+    result: Any = jax.tree.unflatten(jax.tree.structure(verdicts.successful), [np.asarray(verdict)])
+    return " ".join(verdicts[result].split())
 
 
 _SAID = (
