@@ -88,7 +88,9 @@ def test_the_integral_has_second_derivatives() -> None:
     curvature = jax.hessian(model(save=TIMES).function(("k", "x_0"), "x"), argnums=1)(1.0, 1.0)
     np.testing.assert_allclose(curvature, np.zeros(5), atol=1e-10)
     decay = cpx.Model(cpx.rate(lambda y, k: -k * y, "y", name="decay")).close(cpx.Integrate(span=(0.0, 1.0)))
-    np.testing.assert_allclose(jax.hessian(decay.function("k", "y", fixed={"y_0": 1.0}))(2.0), np.exp(-2), rtol=1e-6)
+    np.testing.assert_allclose(
+        jax.hessian(decay.function("k", "y", fixed={"y_0": 1.0}))(2.0), np.exp(-2), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("adjoint", [diffrax.RecursiveCheckpointAdjoint(), diffrax.BacksolveAdjoint()])
@@ -132,7 +134,9 @@ def test_coupled_rates_are_integrated_together_with_what_they_need() -> None:
 
 def test_a_trajectory_is_read_by_other_components() -> None:
     energy = cpx.component(
-        lambda position, velocity, stiffness: velocity**2 / 2 + stiffness * position**2 / 2, "energy", name="energy"
+        lambda position, velocity, stiffness: velocity**2 / 2 + stiffness * position**2 / 2,
+        "energy",
+        name="energy",
     )
     closed = cpx.Model(energy, motion, force, spring).close(
         cpx.Integrate(span=(0.0, 2.0), save=[0.0, 1.0, 2.0])
@@ -217,7 +221,9 @@ def test_an_initial_state_has_another_name_or_a_value() -> None:
 def test_a_state_may_be_a_vector() -> None:
     matrix = jnp.array([[0.0, 1.0], [-1.0, 0.0]])
     turn = cpx.rate(lambda y: matrix @ y, "y", name="turn")
-    result = cpx.Model(turn).close(cpx.Integrate(span=(0.0, 1.0), save=[0.5, 1.0])).run(y_0=jnp.array([1.0, 0.0]))
+    result = (
+        cpx.Model(turn).close(cpx.Integrate(span=(0.0, 1.0), save=[0.5, 1.0])).run(y_0=jnp.array([1.0, 0.0]))
+    )
     np.testing.assert_allclose(result["y"], [[np.cos(s), -np.sin(s)] for s in (0.5, 1.0)], rtol=1e-6)
 
 

@@ -40,7 +40,6 @@ class Program:
         return tuple(read.name for read in free_inputs(self.steps))
 
     @cached_property
-    @cached_property
     def closures(self) -> tuple[Closure, ...]:
         """The closed cycles among the steps, those inside others included."""
         return closures_in(self.steps)
