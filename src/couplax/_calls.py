@@ -30,10 +30,6 @@ class Count:
     def __sub__(self, other: "Count") -> "Count":
         return self._merged(other, -1)
 
-    def __bool__(self) -> bool:
-        """Returns whether anything was counted."""
-        return bool(self.calls or self.failures or self.nonfinite)
-
     def _merged(self, other: "Count", sign: int) -> "Count":
         outputs = dict.fromkeys([*self.nonfinite, *other.nonfinite])
         sums = {name: self.nonfinite.get(name, 0) + sign * other.nonfinite.get(name, 0) for name in outputs}
@@ -42,6 +38,9 @@ class Count:
             failures=self.failures + sign * other.failures,
             nonfinite={name: count for name, count in sums.items() if count},
         )
+
+
+_NOTHING = Count()
 
 
 class AbstractCounted(ABC):
@@ -79,9 +78,9 @@ def counted_since(before: Counts) -> dict[str, Count]:
     """Returns by the code's name what was counted since `before`; codes of one name are added up."""
     found: dict[str, Count] = {}
     for counted, now in counts().items():
-        new = now - before.get(counted, Count())
-        if new:
-            found[counted.name] = found.get(counted.name, Count()) + new
+        earlier = before.get(counted, _NOTHING)
+        if now != earlier:
+            found[counted.name] = found.get(counted.name, _NOTHING) + (now - earlier)
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import optimistix as optx
 
+from couplax._calls import counted_since, counts
 from couplax._errors import GuessError, ModelError, original_errors, quoted
 from couplax.graph import (
     TIME,
@@ -23,6 +24,7 @@ from couplax.graph import (
     unknown_names,
 )
 from couplax.solve import (
+    About,
     Closure,
     Function,
     Integrate,
@@ -255,13 +257,15 @@ class Model:
             self._runnable_with.add(names)
         given = {**self._graph.defaults, **inputs}
         guesses = self._guesses(self._whole, guess or {})
+        before = counts()
         with original_errors():
             values, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
         named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
         solves = {name: solves[name] for name in self._whole.solves}
         checked = check(named, solves, self.closures) if throw else named
         # What passes through a transformation comes back sorted by name.
-        return Results({name: checked[name] for name in named}, solves)
+        named = {name: checked[name] for name in named}
+        return Results(named, solves, self._about, counted_since(before))
 
     def function(
         self,
@@ -320,6 +324,10 @@ class Model:
     @cached_property
     def _whole(self) -> Program:
         return program(self._graph, self.outputs)
+
+    @cached_property
+    def _about(self) -> About:
+        return About.of(self._whole.steps)
 
     def _guessed(self) -> list[str]:
         return list(self._declared_guesses)

@@ -1,5 +1,6 @@
 """Solve: from a graph and solvers for its cycles to a differentiable JAX function."""
 
+from couplax.solve._about import About as About
 from couplax.solve._anderson import Anderson as Anderson
 from couplax.solve._bisection import Bisection as Bisection
 from couplax.solve._broyden import Broyden as Broyden

@@ -51,7 +51,7 @@ def check(
 
 def _has_converged(solve: Solve) -> bool:
     """Returns whether the solve is known to have converged; inside a transformation nothing is known."""
-    return not isinstance(solve.verdict, jax.core.Tracer) and bool(np.all(solve.converged))
+    return not solve.is_traced and bool(np.all(solve.converged))
 
 
 def _without_traced_history(solve: Solve) -> Solve:

@@ -56,9 +56,14 @@ class Solve:
         return record
 
     @property
+    def is_traced(self) -> bool:
+        """Whether the solve stands in a program that is being traced, so that nothing is known yet."""
+        return isinstance(self.verdict, jax.core.Tracer)
+
+    @property
     def converged(self) -> Any:
-        """Whether the solve converged: a bool; an array of them under a `vmap`, a tracer where one is."""
-        if isinstance(self.verdict, jax.core.Tracer):
+        """Whether the solve converged: a bool; an array of them under a `vmap`, a tracer where it is one."""
+        if self.is_traced:
             return self.verdict == _CONVERGED
         converged = np.asarray(self.verdict) == _CONVERGED
         return converged if self.lanes else bool(converged)
@@ -82,7 +87,7 @@ class Solve:
     @property
     def status(self) -> str:
         """`converged`, or why the solve ended without; under a `vmap` how many lanes ended how."""
-        if isinstance(self.verdict, jax.core.Tracer):
+        if self.is_traced:
             return "not known yet"
         if not self.lanes:
             return _said(self.verdicts, int(self.verdict))
