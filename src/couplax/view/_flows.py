@@ -152,4 +152,6 @@ def _answer(giver: Block | Control, taker: Control, name: str) -> Kind:
         return Kind.RESIDUAL
     if isinstance(giver, Block) and name in giver.rates:
         return Kind.RATE
+    if taker.role is Role.INTEGRATION:
+        return Kind.DATA
     return Kind.VALUE if name in taker.finds else Kind.RESPONSE

@@ -1,26 +1,32 @@
-"""From a graph, with the solvers of its cycles, to the scheme of it that is drawn."""
+"""From a graph, with what closes its cycles and integrates its rates, to the scheme of it that is drawn."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from couplax.graph import Cycle, Graph, Kind, Node, Output, order
-from couplax.solve import Closure
+from couplax.solve import Closure, Integration
 
 from ._scheme import Block, Control, Loop, Role, Step
 
 
 def outline(graph: Graph) -> tuple[Step, ...]:
-    """Returns the steps of `graph` in the order in which they run, closed cycles with their solvers."""
-    return tuple(_step(step) for step in graph.steps)
+    """Returns the steps of `graph` in the order in which they run, with what drives their loops."""
+    return _steps(graph.steps)
+
+
+def _steps(steps: Iterable[Node | Cycle]) -> tuple[Step, ...]:
+    """Returns steps of a graph as they are drawn."""
+    return tuple(_step(step) for step in steps)
 
 
 def _step(step: Node | Cycle) -> Step:
     """Returns one step of a graph as it is drawn."""
     if isinstance(step, Cycle):
-        return Loop(name=step.name, control=None, body=tuple(_step(node) for node in step.nodes))
+        return Loop(name=step.name, control=None, body=_steps(step.nodes))
     if isinstance(step, Closure):
-        inside = order(step.cycle, step.cut)
-        return Loop(name=step.name, control=_solver(step), body=tuple(_step(node) for node in inside))
+        return Loop(name=step.name, control=_solver(step), body=_steps(order(step.cycle, step.cut)))
+    if isinstance(step, Integration):
+        return Loop(name=step.name, control=_integrator(step), body=_steps(step.nodes))
     return _block(step)
 
 
@@ -36,6 +42,26 @@ def _solver(closure: Closure) -> Control:
         writes=tuple(name for name in closure.cut if name in closure.cycle.implicit),
         settings=settings,
         tooltip=f"{said}\n{settings}" if settings else said,
+    )
+
+
+def _integrator(integration: Integration) -> Control:
+    """Returns what integrates rates as it is drawn."""
+    integrate, time = integration.integrate, integration.integrate.time
+    start, end = (each if isinstance(each, str) else f"{each:g}" for each in integrate.span)
+    settings = f"{time} from {start} to {end}"
+    ends = (each for each in integrate.span if isinstance(each, str))
+    event = (integrate.event,) if isinstance(integrate.event, str) else ()
+    return Control(
+        role=Role.INTEGRATION,
+        name=integrate.name,
+        finds=(*integration.states, time),
+        wants=(*integration.states, *event),
+        reads=tuple(dict.fromkeys((*integration.initial.values(), *ends))),
+        writes=tuple(output.name for output in integration.outputs),
+        hides=True,
+        settings=settings,
+        tooltip=f"{integrate.name} integrates {', '.join(integration.states)}, {settings}",
     )
 
 
