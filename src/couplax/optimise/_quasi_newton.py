@@ -80,7 +80,7 @@ def _by_scipy(problem: Problem, method: str, options: dict[str, Any], bounds: An
     found = scipy_optimize().minimize(
         stepping.objective,
         problem.start,
-        jac=stepping.gradient_or_flat,
+        jac=stepping.gradient,
         method=method,
         bounds=bounds,
         callback=problem.iterated,

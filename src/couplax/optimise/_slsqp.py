@@ -44,7 +44,7 @@ class SLSQP(AbstractMethod):
         found = scipy_optimize().minimize(
             stepping.objective,
             problem.start,
-            jac=stepping.gradient,
+            jac=stepping.accepted_gradient,
             method="SLSQP",
             bounds=list(zip(problem.bounds.lower, problem.bounds.upper, strict=True)),
             constraints=_constraints(stepping, problem.limits),

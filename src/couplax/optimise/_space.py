@@ -109,11 +109,12 @@ def _bounds(given: Any, declared: Any, block: Block) -> Limits:
 
 def _start_faults(name: str, start: Any, declared: Input) -> Iterator[str]:
     """Yields why `start` cannot be where a design variable starts."""
-    whole = declared.dtype is not None and not jnp.issubdtype(declared.dtype, jnp.floating)
-    if whole or any(map(_is_whole, jax.tree.leaves(start))):
+    types = [*map(_type_of, jax.tree.leaves(start)), *([] if declared.dtype is None else [declared.dtype])]
+    stepped = [jnp.dtype(each).name for each in types if not jnp.issubdtype(each, jnp.floating)]
+    if stepped:
         yield (
-            f"design variable `{name}` is of whole numbers, and minimise() moves along slopes. Fix it, or "
-            "start it at a float where the model takes any number."
+            f"design variable `{name}` is of {stepped[0]}, and minimise() moves along slopes, between real "
+            "numbers. Fix it, or start it at a float where the model takes any number."
         )
         return
     try:
@@ -128,13 +129,12 @@ def _start_faults(name: str, start: Any, declared: Input) -> Iterator[str]:
         yield f"design variable `{name}` starts at {describe(start)}, and its input takes the shape {shape}."
 
 
-def _is_whole(leaf: Any) -> bool:
-    """Returns whether a leaf is of integers or truth values; a Python integer is a number as any other."""
-    if isinstance(leaf, bool):
-        return True
-    return not isinstance(leaf, int | float | str) and not jnp.issubdtype(
-        np.asarray(leaf).dtype, jnp.floating
-    )
+def _type_of(leaf: Any) -> Any:
+    """Returns the dtype of a leaf; a Python integer is a number as any other."""
+    if isinstance(leaf, int) and not isinstance(leaf, bool):
+        return np.float64
+    dtype = np.asarray(leaf).dtype
+    return dtype if dtype.kind in "biufc" else np.float64
 
 
 def _structs(start: Any, declared: Input) -> Any:

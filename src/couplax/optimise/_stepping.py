@@ -17,13 +17,15 @@ _PENALTY = 1e6
 class Stepping:
     """A problem's functions with numbers in place of NaN, which make a line search shorten its step.
 
-    Where the model cannot be evaluated, the objective is far above the last sound one and the constraints are
-    as they were there, so that a line search backtracks.
+    Where the model cannot be evaluated, the objective is far above the last sound one, and all else is as it
+    was there.
     """
 
     problem: Problem
     _objective: float = 0.0
     _constraints: Vector = field(default_factory=lambda: np.zeros(0))
+    _gradient: Vector = field(default_factory=lambda: np.zeros(0))
+    _jacobian: Vector = field(default_factory=lambda: np.zeros(0))
 
     def objective(self, x: Vector) -> float:
         """Returns f, or a penalty."""
@@ -41,27 +43,26 @@ class Stepping:
         return self._constraints
 
     def gradient(self, x: Vector) -> Vector:
-        """Returns the derivatives of f.
-
-        Raises:
-            Stop: the method would go on from a point where the model cannot be evaluated.
-        """
-        return self._sound(self.problem.gradient(x))
+        """Returns the derivatives of f, or the last sound ones."""
+        slopes = self.problem.gradient(x)
+        if np.isfinite(slopes).all():
+            self._gradient = slopes
+        return self._gradient
 
     def jacobian(self, x: Vector) -> Vector:
-        """Returns the derivatives of c.
+        """Returns the derivatives of c, or the last sound ones."""
+        slopes = self.problem.jacobian(x)
+        if np.isfinite(slopes).all():
+            self._jacobian = slopes
+        return self._jacobian
+
+    def accepted_gradient(self, x: Vector) -> Vector:
+        """Returns the derivatives of f, for a method that asks only where it goes on.
 
         Raises:
-            Stop: the method would go on from a point where the model cannot be evaluated.
+            Stop: the model cannot be evaluated there.
         """
-        return self._sound(self.problem.jacobian(x))
-
-    def gradient_or_flat(self, x: Vector) -> Vector:
-        """Returns the derivatives of f, zero where the model cannot be evaluated."""
         slopes = self.problem.gradient(x)
-        return slopes if np.isfinite(slopes).all() else np.zeros_like(slopes)
-
-    def _sound(self, slopes: Vector) -> Vector:
         if not np.isfinite(slopes).all():
             raise Stop("the model cannot be evaluated at any step along the last search direction")
         return slopes
