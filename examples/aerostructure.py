@@ -33,7 +33,13 @@ def mission(lift, mass, drag):
     return 8e11 * lift / (mass * drag)
 
 
-wing = cpx.Model(aerodynamics, structure, mission)
+@cpx.component("loss")
+def loss(range):
+    return -range
+
+
+wing = cpx.Model(aerodynamics, structure, mission, loss)
+LIMITS = {"lift": (None, 0.5), "reserve_factor": (None, 0.5)}
 
 
 def main():
@@ -44,6 +50,10 @@ def main():
 
     slopes = jax.grad(model.function(tuple(START), "range"), argnums=(0, 1, 2))(*START.values())
     print("slopes of the range:", *slopes)
+
+    farthest = cpx.minimise(wing, "loss", design=BOUNDS, constraints=LIMITS, start=START)
+    print(farthest)
+    assert abs(farthest["range"] - 4898.707394) < 1e-5
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Betz's limit: how much of the wind's power an ideal rotor can take."""
 
 import jax
+import numpy as np
 
 import couplax as cpx
 
@@ -26,11 +27,27 @@ def coefficients(thrust, power, wind=10.0, area=10.0, density=1.225):
     return thrust / dynamic, power / (dynamic * wind)
 
 
-turbine = cpx.Model(slipstream, rotor, coefficients)
+@cpx.component("loss")
+def loss(power_coefficient):
+    return -power_coefficient
+
+
+turbine = cpx.Model(slipstream, rotor, coefficients, loss)
 
 
 def main():
     print(turbine.run(induction=0.25))
+
+    best = cpx.minimise(turbine, "loss", design={"induction": (0.0, 0.5)}, start={"induction": 0.1})
+    print(best)
+    assert abs(best["power_coefficient"] - 16 / 27) < 1e-10
+    assert abs(best["induction"] - 1 / 3) < 1e-5
+
+    # A stronger wind is worth three times its share, and the best rotor is slowed as before.
+    gain = best.sensitivity("wind")
+    print("d power / d wind:", gain["power"]["wind"], "W per m/s")
+    assert np.isclose(gain["power"]["wind"], 3 * best["power"] / 10.0, rtol=1e-8)
+    assert abs(gain["induction"]["wind"]) < 1e-8
 
 
 if __name__ == "__main__":

@@ -62,7 +62,18 @@ TRIAL = {"angle": np.linspace(0.1, 2.0, ORDER), "duration": 1.5}
 
 
 def main():
-    print(slide.close(cpx.Newton()).run(**TRIAL))
+    fastest = cpx.minimise(
+        slide,
+        "duration",
+        design={"angle": (None, None), "duration": (0.1, 10.0)},
+        constraints={"miss": 0.0},
+        start=TRIAL,
+        architecture=cpx.SAND(),
+    )
+    print(fastest)
+    assert abs(fastest["duration"] - 1.8016031224530813) < 1e-9
+    # The slope of a cycloid turns at a constant rate.
+    assert np.allclose(fastest["angle"] / POINTS, 1.754184384262, atol=1e-4)
 
 
 if __name__ == "__main__":

@@ -75,10 +75,18 @@ second = shaft("x_5", "x_7", moment=157.5e6, stress=850.0, journal=1.1)
 reducer = cpx.Model(weight, teeth, first, second)
 
 
+LIMITS = {"teeth": (None, 0.0), "shaft_x_6": (None, 0.0), "shaft_x_7": (None, 0.0)}
+START = {name: (lower + upper) / 2 for name, (lower, upper) in BOUNDS.items()}
+
+
 def main():
     result = reducer.run(**OPTIMUM)
     print(result)
     assert abs(result["weight"] - 2994.4710661468) < 1e-6
+
+    lightest = cpx.minimise(reducer, "weight", design=BOUNDS, constraints=LIMITS, start=START)
+    print(lightest)
+    assert abs(lightest["weight"] - 2994.4710661468) < 1e-6
 
 
 if __name__ == "__main__":

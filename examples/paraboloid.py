@@ -20,8 +20,22 @@ def line(x, y):
 model = cpx.Model(paraboloid, line)
 
 
+BOUNDS = {"x": (-50.0, 50.0), "y": (-50.0, 50.0)}
+START = {"x": 3.0, "y": -4.0}
+
+
 def main():
-    print(model.run(x=3.0, y=-4.0))
+    print(model.run(**START))
+
+    lowest = cpx.minimise(model, "f", design=BOUNDS, start=START)
+    print(lowest)
+    assert abs(lowest["f"] + 82 / 3) < 1e-9
+
+    along = cpx.minimise(model, "f", design=BOUNDS, constraints={"g": 0.0}, start=START)
+    print(along)
+    assert abs(along["f"] + 27) < 1e-9
+    # What the objective would gain by a line that is moved.
+    print("multiplier of the line:", along.multipliers["g"])
 
 
 if __name__ == "__main__":

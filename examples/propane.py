@@ -13,6 +13,9 @@ import couplax as cpx
 
 jax.config.update("jax_enable_x64", True)
 
+BOUNDS = {"x_shared": (0.001, jnp.array([2.0, 30.0, 2.0, 2.0]))}
+LIMITS = {"f_2": (0.0, None), "f_6": (0.0, None), "f_7": (0.0, None), "f_9": (0.0, None)}
+START = {"x_shared": jnp.ones(4)}
 EQUILIBRIUM = jnp.array([1.378886808, 18.426810187, 1.094798009, 0.931213523])
 
 
@@ -62,7 +65,11 @@ def main():
     result = propane.run(x_shared=EQUILIBRIUM)
     print(result)
     # The published point has nine digits.
-    assert np.allclose([result[name] for name in ("f_2", "f_6", "f_7", "f_9")], 0, atol=1e-7)
+    assert np.allclose([result[name] for name in LIMITS], 0, atol=1e-7)
+
+    found = cpx.minimise(propane, "f", design=BOUNDS, constraints=LIMITS, start=START)
+    print(found)
+    assert np.allclose(found["x_shared"], EQUILIBRIUM, rtol=0, atol=1e-8)
 
 
 if __name__ == "__main__":

@@ -103,6 +103,17 @@ def coupled(problem):
     return cpx.Model(*disciplines, objective, *limits)
 
 
+def wanted(problem):
+    """Returns what `couplax.minimise` takes besides the model and the name of the objective."""
+    indices = range(len(problem.offset))
+    sizes = {"x_0": problem.shared[0].shape[1], **{f"x_{i + 1}": problem.local[i].shape[1] for i in indices}}
+    return {
+        "design": dict.fromkeys(sizes, (0.0, 1.0)),
+        "constraints": {f"c_{i + 1}": (None, 0.0) for i in indices},
+        "start": {name: jnp.full(size, 0.5) for name, size in sizes.items()},
+    }
+
+
 def main():
     problem = draw()
     model = coupled(problem).close(cpx.Newton(rtol=1e-12, atol=1e-12))
@@ -110,6 +121,10 @@ def main():
     result = model.run(**point)
     print(result)
     assert abs(result["f"] - 0.0697908617220032) < 1e-8
+
+    least = cpx.minimise(coupled(problem), "f", architecture=cpx.IDF(), **wanted(problem))
+    print(least)
+    assert abs(least["f"] - 0.0697908617220032) < 1e-12
 
 
 if __name__ == "__main__":

@@ -19,8 +19,16 @@ START = {
     "x_2": 1.0,  # skin friction coefficient (relative)
     "x_3": 0.5,  # throttle (relative)
 }
-LOWER = {"x_shared": [0.01, 30000.0, 1.4, 2.5, 40.0, 500.0], "x_1": [0.1, 0.75], "x_2": 0.75, "x_3": 0.1}
-UPPER = {"x_shared": [0.09, 60000.0, 1.8, 8.5, 70.0, 1500.0], "x_1": [0.4, 1.25], "x_2": 1.25, "x_3": 1.0}
+BOUNDS = {
+    "x_shared": (
+        np.array([0.01, 30000.0, 1.4, 2.5, 40.0, 500.0]),
+        np.array([0.09, 60000.0, 1.8, 8.5, 70.0, 1500.0]),
+    ),
+    "x_1": (np.array([0.1, 0.75]), np.array([0.4, 1.25])),
+    "x_2": (0.75, 1.25),
+    "x_3": (0.1, 1.0),
+}
+LIMITS = {"g_1": (None, 0.0), "g_2": (None, 0.0), "g_3": (None, 0.0)}
 
 # What a trend is worth, relative to the reference, at the lower and at the upper end of its variable.
 RISES, RISES_FASTER, FALLS, FALLS_FASTER = (0.95, 1.05), (0.95, 1.1), (1.05, 0.95), (1.05, 0.9)
@@ -144,17 +152,22 @@ def mission(x_shared, y_1, y_2, y_3):
     return speed * lift_to_drag / fuel_rate * jnp.log(weight / (weight - fuel))  # Breguet's range
 
 
-jet = cpx.Model(structure, aerodynamics, propulsion, mission)
+@cpx.component("loss")
+def loss(y_4):
+    return -y_4
+
+
+jet = cpx.Model(structure, aerodynamics, propulsion, mission, loss)
 
 
 def main():
-    model = jet.close(cpx.Newton(rtol=1e-12, atol=1e-9))
-    print(model.run(**START))
-    slopes = jax.grad(
-        model.function("x_shared", "y_4", fixed={n: v for n, v in START.items() if n != "x_shared"})
-    )
-    print("d range / d x_shared:", slopes(START["x_shared"]))
-    assert abs(model.run(**START)["y_4"] - 535.7821319229) < 1e-7
+    result = jet.close(cpx.Newton(rtol=1e-12, atol=1e-9)).run(**START)
+    print(result)
+    assert abs(result["y_4"] - 535.7821319229) < 1e-7
+
+    farthest = cpx.minimise(jet, "loss", design=BOUNDS, constraints=LIMITS, start=START)
+    print(farthest)
+    assert abs(farthest["y_4"] - 3963.38) < 0.1
 
 
 if __name__ == "__main__":

@@ -39,3 +39,21 @@ def test_the_slopes_are_those_of_the_eliminated_equations(mode: Any) -> None:
     slopes = jax.jit(mode(CLOSED.function(tuple(START), "range"), argnums=(0, 1, 2)))(*point)
     wanted = jax.grad(solved, argnums=(0, 1, 2))(*point)
     np.testing.assert_allclose(slopes, wanted, rtol=1e-11)
+
+
+@pytest.mark.parametrize("architecture", [cpx.MDF(), cpx.IDF(), cpx.SAND()], ids=lambda each: each.name)
+def test_the_farthest_flight_is_the_published_one(architecture: Any) -> None:
+    farthest = cpx.minimise(
+        aerostructure.wing,
+        "loss",
+        design=aerostructure.BOUNDS,
+        constraints=aerostructure.LIMITS,
+        start=START,
+        architecture=architecture,
+    )
+    np.testing.assert_allclose(farthest["range"], 4898.707394, rtol=0, atol=1e-6)
+    # Along the active reserve factor the range is flat at its largest: the design has half its digits.
+    np.testing.assert_allclose(
+        [farthest[name] for name in START], [5, 6.2659894636, 11.7458077794], rtol=3e-5
+    )
+    np.testing.assert_allclose(farthest["reserve_factor"], 0.5, rtol=1e-8)

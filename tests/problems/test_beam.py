@@ -5,6 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import couplax as cpx
+
 
 def compliance(thickness: np.ndarray) -> float:
     """Returns the tip's load times its deflection: the integral of M^2 / EI, exact for each element."""
@@ -33,3 +35,27 @@ def test_a_tapered_beam_has_the_compliance_of_beam_theory_and_its_slopes() -> No
         difference = (compliance(thickness + moved) - compliance(thickness - moved)) / (2 * step)
         # Central differences of 1/h^3: 10/3 (step/h)^2, at most 2e-5.
         np.testing.assert_allclose(slopes[element], difference, rtol=3e-5)
+
+
+def test_the_stiffest_beam_is_the_published_one_and_that_of_beam_theory() -> None:
+    stiffest = cpx.minimise(
+        beam.beam,
+        "compliance",
+        design={"thickness": (0.01, 10.0)},
+        constraints={"volume": beam.VOLUME},
+        start={"thickness": jnp.full(beam.ELEMENTS, 0.1)},
+    )
+    # The least sum of c_i / h_i^3 with a given sum of h_i has h_i in proportion to c_i^(1/4).
+    ends = 1 - np.arange(beam.ELEMENTS + 1) / beam.ELEMENTS
+    shares = (ends[:-1] ** 3 - ends[1:] ** 3) ** 0.25
+    thickness = shares / np.mean(shares) * beam.VOLUME / (beam.WIDTH * beam.LENGTH)
+    np.testing.assert_allclose(stiffest["compliance"], compliance(thickness), rtol=LOST)
+    np.testing.assert_allclose(stiffest["compliance"], 23762.153677396, rtol=LOST)
+    # The compliance is flat at its least: to 1e-8 of it belongs 1e-4 of the thickness.
+    np.testing.assert_allclose(stiffest["thickness"], thickness, rtol=1e-3)
+    np.testing.assert_allclose(stiffest["thickness"][0], 0.1491575333, rtol=1e-4)
+    np.testing.assert_allclose(stiffest["thickness"][-1], 0.0161086266, rtol=1e-3)
+    # The least compliance goes with the volume to the power -3.
+    np.testing.assert_allclose(
+        stiffest.multipliers["volume"], 3 * compliance(thickness) / beam.VOLUME, rtol=1e-3
+    )

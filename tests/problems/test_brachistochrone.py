@@ -6,6 +6,7 @@ import brachistochrone
 import jax
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import couplax as cpx
 
@@ -31,3 +32,20 @@ def test_the_arrival_moves_with_the_duration_by_the_final_velocity(mode: Any) ->
     speed = brachistochrone.GRAVITY * np.cos(0.7) * duration
     velocity = (speed * np.sin(0.7), -speed * np.cos(0.7))
     np.testing.assert_allclose(jax.jit(mode(arrive))(duration), velocity, rtol=1e-11)
+
+
+@pytest.mark.parametrize("architecture", [cpx.MDF(), cpx.SAND()], ids=lambda each: each.name)
+def test_the_fastest_slide_is_the_cycloid(architecture: Any) -> None:
+    fastest = cpx.minimise(
+        brachistochrone.slide,
+        "duration",
+        design={"angle": (None, None), "duration": (0.1, 10.0)},
+        constraints={"miss": 0.0},
+        start=brachistochrone.TRIAL,
+        architecture=architecture,
+    )
+    np.testing.assert_allclose(fastest["duration"], 1.8016031224530813, rtol=1e-9)
+    # x = r (p - sin p), 10 - y = r (1 - cos p): half the final p, by which the slope turns, solves
+    # (p - sin p) / (1 - cos p) = 2. The duration is flat in the slopes: they have half its digits.
+    turn = brentq(lambda p: (p - np.sin(p)) / (1 - np.cos(p)) - 2, 1.0, 6.0) / 2
+    np.testing.assert_allclose(fastest["angle"], turn * brachistochrone.POINTS, atol=1e-4)

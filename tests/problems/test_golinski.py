@@ -28,3 +28,17 @@ def test_the_four_known_constraints_are_active_there_and_no_others(at_optimum: c
     # The gear's face is as narrow as its module allows, both shafts are stressed to the limit, and the second
     # is just long enough.
     assert list(np.flatnonzero(np.abs(margins) < 1e-9)) == [3, 6, 9, 10]
+
+
+def test_the_optimum_is_found_from_the_middle_of_the_bounds() -> None:
+    lightest = cpx.minimise(
+        golinski.reducer,
+        "weight",
+        design=golinski.BOUNDS,
+        constraints=golinski.LIMITS,
+        start=golinski.START,
+    )
+    np.testing.assert_allclose(lightest["weight"], 2994.4710661468, rtol=1e-9)
+    # The optimum is a vertex: seven active limits hold seven numbers.
+    for name, value in OPTIMUM.items():
+        np.testing.assert_allclose(lightest[name], value, rtol=1e-8, err_msg=name)

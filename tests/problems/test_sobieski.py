@@ -75,3 +75,36 @@ def test_the_analysis_maps_over_throttles(closed: cpx.Model) -> None:
     fly = closed.function("x_3", "y_4", fixed=fixed)
     each = [closed.run(x_3=throttle, **fixed)["y_4"] for throttle in throttles]
     np.testing.assert_allclose(jax.vmap(fly)(jnp.array(throttles)), each, rtol=1e-12)
+
+
+@pytest.fixture(scope="module", params=[cpx.MDF(), cpx.IDF(), cpx.SAND()], ids=lambda each: each.name)
+def optimum(request: pytest.FixtureRequest) -> cpx.Optimum:
+    """Returns the farthest flight that an architecture finds from the published starting point."""
+    return cpx.minimise(
+        sobieski.jet,
+        "loss",
+        design=sobieski.BOUNDS,
+        constraints=sobieski.LIMITS,
+        start=START,
+        architecture=request.param,
+    )
+
+
+def test_the_farthest_flight_is_the_published_one_and_feasible(optimum: cpx.Optimum) -> None:
+    np.testing.assert_allclose(optimum["y_4"], 3963.38, rtol=0, atol=5e-3)
+    violations = np.concatenate([np.atleast_1d(optimum[name]) for name in sobieski.LIMITS])
+    assert np.max(violations) < 1e-7
+
+
+def test_the_architectures_find_one_design(optimum: cpx.Optimum) -> None:
+    np.testing.assert_allclose(optimum["x_shared"], [0.06, 60000.0, 1.4, 2.5, 70.0, 1500.0], rtol=1e-7)
+    # Five digits are published of the throttle; x_1[0], which the range hardly depends on, is at its bound.
+    np.testing.assert_allclose(optimum["x_3"], 0.15624, rtol=0, atol=5e-6)
+    np.testing.assert_allclose([*optimum["x_1"], optimum["x_2"]], [0.4, 0.75, 0.75], rtol=1e-7)
+
+
+def test_at_the_optimum_the_disciplines_agree(optimum: cpx.Optimum, closed: cpx.Model) -> None:
+    result = closed.run(**{name: optimum[name] for name in START})
+    for name in ("y_1", "y_2", "y_3", "y_4"):
+        # An optimiser meets consistency constraints to 1e-8 of their scale.
+        np.testing.assert_allclose(optimum[name], result[name], rtol=1e-7, err_msg=name)
