@@ -158,6 +158,11 @@ def test_a_piece_of_a_chain_is_named_by_its_ends() -> None:
     assert diagonal(xdsm(chain(100).graph))[:2] == ["1: c0 … c4", "2: c5 … c9"]
 
 
+def test_what_the_names_of_both_ends_share_is_said_once() -> None:
+    model = Model(*(made(f"wing.cell_{i}", f"y_{i}", f"y_{i + 1}") for i in range(100)))
+    assert diagonal(xdsm(model.graph))[0] == "1: wing.cell_0 … 4"
+
+
 def test_a_large_ring_keeps_its_solver() -> None:
     drawing = xdsm(closed(ring(200), cut="y_199"))
     assert len(drawn_as(drawing, "solver")) == 1

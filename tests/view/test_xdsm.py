@@ -162,6 +162,12 @@ def test_a_components_tooltip_tells_its_place_units_and_description() -> None:
     assert "writes y [kg]: mass of the wing" in component.tooltip
 
 
+def test_a_name_too_long_for_a_line_is_broken_in_two() -> None:
+    model = Model(made("aerodynamics_of_the_main_wing_with_its_flaps", "x", "y"))
+    (component,) = [cell for cell in cells(xdsm(model.graph)) if cell.kind == "component"]
+    assert component.lines == ("1: aerodynamics_of_the_", "main_wing_with_its_flaps")
+
+
 def test_names_are_escaped() -> None:
     text = text_at(xdsm(Model(made('<b> & "c"', "x<1", "y&amp;")).graph))
     assert text == {(1, 1): '1: <b> & "c"', (0, 1): "x<1", (1, 0): "y&amp;"}

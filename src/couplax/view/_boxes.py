@@ -102,13 +102,12 @@ def _shape(runs: Block | Control) -> Shape:
 
 def _head(station: Station, style: Style) -> Iterator[Line]:
     """Yields a station's number and name."""
-    if not style.apart:
-        number = Piece(f"{station.number}: ")
-        yield Line((number, *named(station.name, longest=style.longest_name)), style.size)
-        return
-    yield plain(station.number, style.small)
-    for part in broken(station.name, style.longest_name):
-        yield Line(named(part, longest=style.longest_name), style.size)
+    parts = [named(part, longest=style.longest_name) for part in broken(station.name, style.longest_name)]
+    if style.apart:
+        yield plain(station.number, style.small)
+    else:
+        parts[0] = (Piece(f"{station.number}: "), *parts[0])
+    yield from (Line(part, style.size) for part in parts)
 
 
 def _block_lines(block: Block, own: Flow | None, style: Style) -> Iterator[Line]:

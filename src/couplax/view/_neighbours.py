@@ -1,5 +1,6 @@
 """Neighbours in the order in which they run, collapsed until few enough are left."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 
@@ -84,6 +85,8 @@ def _one(run: Sequence[Step], size: int, joint: Joint, found: Collection[str]) -
 
 
 def _span(run: Sequence[Step]) -> str:
-    """Returns a name for a run: the first and the last of it."""
+    """Returns a name for a run: its first and its last, such as `cell_1 … 50` for `cell_1` to `cell_50`."""
     names = [block.name for block in blocks(run)]
-    return f"{names[0]} {'+' if len(names) == 2 else '…'} {names[-1]}"
+    first, last = names[0], names[-1]
+    shared = [part.end() for part in re.finditer(r"[._]", last) if first.startswith(last[: part.end()])]
+    return f"{first} {'+' if len(names) == 2 else '…'} {last[max(shared, default=0) :]}"
