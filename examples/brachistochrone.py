@@ -18,7 +18,7 @@ START, END = (0.0, 10.0), (10.0, 5.0)  # [m]
 
 ORDER = 12
 # Radau's points, shares of the duration: the end is one of them, the start is not.
-POINTS = (1 + legendre.legroots([*[0.0] * (ORDER - 1), -1.0, 1.0])) / 2
+POINTS = (1 + np.real(legendre.legroots([*[0.0] * (ORDER - 1), -1.0, 1.0]))) / 2
 # From a polynomial's values at the start and at the points to its slopes at the points.
 SLOPES = (
     2

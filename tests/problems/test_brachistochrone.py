@@ -6,7 +6,7 @@ import brachistochrone
 import jax
 import numpy as np
 import pytest
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 import couplax as cpx
 
@@ -47,5 +47,5 @@ def test_the_fastest_slide_is_the_cycloid(architecture: Any) -> None:
     np.testing.assert_allclose(fastest["duration"], 1.8016031224530813, rtol=1e-9)
     # x = r (p - sin p), 10 - y = r (1 - cos p): half the final p, by which the slope turns, solves
     # (p - sin p) / (1 - cos p) = 2. The duration is flat in the slopes: they have half its digits.
-    turn = brentq(lambda p: (p - np.sin(p)) / (1 - np.cos(p)) - 2, 1.0, 6.0) / 2
+    turn = root_scalar(lambda p: (p - np.sin(p)) / (1 - np.cos(p)) - 2, bracket=(1.0, 6.0)).root / 2
     np.testing.assert_allclose(fastest["angle"], turn * brachistochrone.POINTS, atol=1e-4)
