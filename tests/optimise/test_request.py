@@ -233,3 +233,9 @@ def test_rates_that_nothing_integrates_are_told() -> None:
     cost = cpx.component(lambda x: x**2, "f", name="cost")
     with pytest.raises(ModelError, match="nothing integrates `x`"):
         cpx.minimise(cpx.Model(decay, cost), "f", design={"k": (0, 1)}, start={"k": 0.5})
+
+
+def test_lists_are_taken_for_arrays() -> None:
+    total = cpx.component(lambda x: jnp.sum((x - jnp.array([1.0, 5.0])) ** 2), "f", name="total")
+    optimum = cpx.minimise(cpx.Model(total), "f", design={"x": ([0, 0], [4, 4])}, start={"x": [2, 2]})
+    np.testing.assert_allclose(optimum["x"], [1, 4], atol=1e-6)

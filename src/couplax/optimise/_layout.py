@@ -37,7 +37,8 @@ class Block:
         Raises:
             ValueError: the value does not have the block's structure, or a leaf does not spread.
         """
-        leaves = jax.tree.leaves(value)
+        is_array = jax.tree_util.treedef_is_leaf(self.tree)
+        leaves = [value] if is_array else jax.tree.leaves(value)
         if len(leaves) == 1:
             leaves = leaves * len(self.structs)
         if len(leaves) != len(self.structs):

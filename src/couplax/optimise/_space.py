@@ -53,7 +53,7 @@ def design_space(graph: Graph, request: Request) -> Space:
     starts: list[Vector] = []
     for name, given in request.design.items():
         declared = graph.free[name]
-        start = request.start.get(name, declared.default)
+        start = _array(request.start.get(name, declared.default))
         wrong = list(_start_faults(name, start, declared))
         if wrong:
             faults += wrong
@@ -98,6 +98,16 @@ def state_space(graph: Graph, states: Mapping[str, State], starts: Mapping[str, 
         raise ModelError(faults)
     flat = [block.flat(starts[name]) for name, block in zip(states, blocks, strict=True)]
     return Space(Layout(tuple(blocks)), joined(limits), np.concatenate([np.zeros(0), *flat]))
+
+
+def _array(start: Any) -> Any:
+    """Returns a list of numbers as the array that is meant."""
+    if not isinstance(start, list | tuple):
+        return start
+    try:
+        return np.asarray(start, float)
+    except (TypeError, ValueError):
+        return start
 
 
 def _bounds(given: Any, declared: Any, block: Block) -> Limits:
