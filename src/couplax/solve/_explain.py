@@ -1,6 +1,7 @@
 """Why a solve failed, in less than 25 lines: its status, where it stood, what it was given, what may help."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -32,8 +33,7 @@ def explain(
     """
     lines = [
         f"The {'solve of cycle' if solve.cut else 'integral of'} `{name}` did not converge: "
-        f"{solve.solver} ended after "
-        f"{steps(solve.iterations)}{_place(lane)}.",
+        f"{solve.solver} ended after {steps(solve.iterations)}{_place(lane)}.",
         f"  {solve.status}",
         *_unknowns(solve),
         *_inputs(inputs),
@@ -67,13 +67,13 @@ def _unknowns(solve: Solve) -> Iterator[str]:
         yield f"  and {len(rows) - _ROWS} more unknowns"
 
 
+@dataclass(frozen=True, slots=True)
 class _Row:
-    """The worst element of one unknown."""
+    """The worst element of one unknown: what it is called, its residual, and its value in words."""
 
-    def __init__(self, label: str, residual: Any, value: str) -> None:
-        self.label = label
-        self.residual = residual
-        self.value = value
+    label: str
+    residual: Any
+    value: str
 
     @property
     def size(self) -> float:
@@ -89,7 +89,7 @@ class _Row:
             cls._of_leaf(name + jax.tree_util.keystr(path), np.asarray(residual), np.asarray(value))
             for (path, residual), value in zip(residuals, values, strict=True)
         ]
-        return max(rows, key=lambda row: row.size)
+        return max(rows, key=lambda row: row.size, default=cls(name, 0.0, "nothing: it is empty"))
 
     @classmethod
     def _of_leaf(cls, label: str, residual: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> "_Row":

@@ -56,7 +56,7 @@ def _solve(name: str, solve: Solve) -> Iterator[str]:
     colour = _GOOD if solve.converged else _BAD
     yield _cell(solve.status, f"{_CELL}; white-space: normal; color: {colour}")
     yield _cell(str(int(solve.iterations)), _NUMBER)
-    yield _cell(f"{worst(solve):.2g}", _NUMBER)
+    yield _cell(f"{worst(solve):.2g}" if solve.cut else "", _NUMBER)
     yield f'<td style="{_CELL}">{sparkline(solve.residuals)}</td>'
     yield _cell(solve.solver, _CELL)
     yield _cell(", ".join(solve.cut), _NUMBER)

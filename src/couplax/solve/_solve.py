@@ -95,10 +95,6 @@ class Solve:
         pairs = zip(kinds, counts, strict=True)
         return ", ".join(f"{count} {_said(self.verdicts, int(kind))}" for kind, count in pairs)
 
-    def lane(self, index: tuple[int, ...]) -> "Solve":
-        """Returns how the solve of one lane went."""
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[index], self)
-
 
 def verdict_of(result: Any) -> Any:
     """Returns the number of an optimistix result: to compare it, and to say it, takes no JAX on the host."""

@@ -57,23 +57,28 @@ def outcome(solve: Solve, *, plotted: bool = True) -> str:
     Args:
         plotted: whether the course of the residual is drawn in characters.
     """
-    cut = f"cut at {', '.join(solve.cut)}"
+    cut = f"cut at {', '.join(solve.cut)}, " if solve.cut else ""
     if solve.is_traced:
-        return f"{cut}, solved by {solve.solver}"
+        return f"{cut}solved by {solve.solver}"
     calls = "".join(f", {_times(count)} of {name}" for name, count in solve.calls.items())
     if solve.lanes:
         lanes = math.prod(solve.lanes)
-        return f"{cut}, solved by {solve.solver} in {lanes} lanes: {_ended_by_lane(solve)}{calls}"
+        return f"{cut}solved by {solve.solver} in {lanes} lanes: {_ended_by_lane(solve)}{calls}"
     plot = blocks(solve.residuals) if plotted else ""
     taken = steps(solve.iterations)
     ended = f"converged in {taken}" if solve.converged else f"not converged after {taken} ({solve.status})"
-    return f"{cut}, {solve.solver}, {ended}, residual {worst(solve):.2g}{calls} {plot}".rstrip()
+    return f"{cut}{solve.solver}, {ended}{_residual(solve)}{calls} {plot}".rstrip()
 
 
 def _ended_by_lane(solve: Solve) -> str:
     least, most = int(np.min(solve.iterations, initial=0)), int(np.max(solve.iterations, initial=0))
     taken = f"{least} to {steps(most)}" if least < most else steps(most)
-    return f"{solve.status} in {taken}, residual at most {worst(solve):.2g}"
+    return f"{solve.status} in {taken}{_residual(solve)}"
+
+
+def _residual(solve: Solve) -> str:
+    """Returns the largest residual in words; nothing for an integral, which has none."""
+    return f", residual {worst(solve):.2g}" if solve.cut else ""
 
 
 def worst(solve: Solve) -> float:
