@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 # The modules whose annotations say shapes are run with them checked.
-SHAPED = ("anderson", "bisection", "broyden", "newton", "progress", "secant", "sweeps", "tolerance")
+SHAPED = ("anderson", "broyden", "newton", "progress", "secant", "sweeps", "tolerance")
 jaxtyping.install_import_hook([f"couplax.solve._{module}" for module in SHAPED], "beartype.beartype")
 
 jax.config.update("jax_enable_x64", True)

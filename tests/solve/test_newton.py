@@ -3,7 +3,9 @@
 from typing import Any
 
 import jax
+import jax.extend.core as jec
 import jax.numpy as jnp
+import lineax as lx
 import numpy as np
 import optimistix as optx
 import pytest
@@ -99,20 +101,120 @@ def test_a_hard_lane_of_a_vmap_changes_no_other() -> None:
         np.testing.assert_array_equal(values[lane], solved(starts[lane], targets[lane])[0])
 
 
+def large(y: Any, shift: Any) -> Any:
+    """Returns 200 residuals of a pytree of two vectors."""
+    flat = jnp.concatenate([y["u"], y["v"]])
+    residual = jnp.tanh(jnp.roll(flat, 1) - 0.7 * jnp.roll(flat, 3)) + shift - flat
+    return {"u": residual[:150], "v": residual[150:]}
+
+
+LARGE_START = {"u": np.zeros(150), "v": np.zeros(50)}
+
+
+def largest_made(jaxpr: Any) -> int:
+    """Returns the size of the largest array that an equation of `jaxpr` makes, inner ones included."""
+    inner = [largest_made(sub) for eqn in jaxpr.eqns for sub in jec.jaxprs_in_params(eqn.params) if sub.eqns]
+    return max([*inner, *(out.aval.size for eqn in jaxpr.eqns for out in eqn.outvars)])
+
+
+@pytest.mark.parametrize("krylov", [lx.GMRES, lx.BiCGStab])
+def test_a_krylov_linear_solver_finds_200_unknowns_as_the_dense_one_does(krylov: Any) -> None:
+    dense = found(large, LARGE_START, jnp.ones(200))
+    solution = found(large, LARGE_START, jnp.ones(200), linear_solver=krylov(rtol=1e-6, atol=1e-6))
+    assert bool(solution.result == optx.RESULTS.successful)
+    assert int(solution.stats["num_steps"]) <= int(dense.stats["num_steps"]) + 2
+    for name in ("u", "v"):
+        np.testing.assert_allclose(solution.value[name], dense.value[name], rtol=1e-7, atol=1e-7)
+
+
+def test_a_krylov_linear_solver_forms_no_matrix() -> None:
+    def sizes(**options: Any) -> int:
+        solve = jax.make_jaxpr(lambda shift: found(large, LARGE_START, shift, **options).value)
+        return largest_made(solve(jnp.ones(200)).jaxpr)
+
+    assert sizes() == 200 * 200
+    # GMRES keeps its last 20 directions.
+    assert sizes(linear_solver=lx.GMRES(rtol=1e-6, atol=1e-6)) <= 200 * 21
+
+
+@pytest.mark.parametrize("krylov", [lx.GMRES, lx.BiCGStab])
+def test_one_unknown_is_a_division_whatever_the_linear_solver(krylov: Any) -> None:
+    solution = found(
+        lambda y, _: {"f": y["u"] ** 2 - 2},
+        {"u": jnp.ones((1, 1))},
+        linear_solver=krylov(rtol=1e-6, atol=1e-6),
+    )
+    np.testing.assert_allclose(solution.value["u"], [[np.sqrt(2)]], rtol=1e-10)
+
+
+@pytest.mark.parametrize("v_2", [1e-3, 0.5, 1.0])
+def test_the_default_tolerances_are_errors_of_the_voltages_not_of_the_currents(v_2: float) -> None:
+    # The currents are 1e-3 of the voltages' size and fall below 1e-8 A long before the voltages are right.
+    solution = found(diode, jnp.array([1.0, v_2]), jnp.asarray(0.1))
+    assert bool(solution.result == optx.RESULTS.successful)
+    np.testing.assert_allclose(solution.value, [9.908047345079474, 0.7127818530267862], rtol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_the_units_of_a_residual_change_no_step(scale: float) -> None:
+    def fn(y: Any, scale: Any) -> Any:
+        return scale * jnp.stack([y[0] ** 2 - y[1] - 1, jnp.exp(y[1]) - y[0]])
+
+    solution = found(fn, jnp.array([2.0, 0.5]), jnp.asarray(scale))
+    plain = found(fn, jnp.array([2.0, 0.5]), jnp.asarray(1.0))
+    assert int(solution.stats["num_steps"]) == int(plain.stats["num_steps"])
+    np.testing.assert_allclose(solution.value, plain.value, atol=1e-13)
+
+
 @pytest.mark.parametrize(
-    "solver",
-    [
-        optx.Newton(rtol=1e-10, atol=1e-10),
-        optx.Chord(rtol=1e-10, atol=1e-10),
-        optx.Dogleg(rtol=1e-10, atol=1e-10),
-        optx.LevenbergMarquardt(rtol=1e-10, atol=1e-10),
-    ],
+    "fn", [lambda y, _: 1e-20 / y, lambda y, _: 1e-20 * jnp.exp(-y)], ids=["1/y", "exp(-y)"]
 )
-def test_a_solver_of_optimistix_closes_a_cycle_as_it_is(solver: Any) -> None:
-    half = cpx.component(lambda y, c: jnp.cos(y) / 2 + c, cpx.output("x", guess=0.0), name="half")
-    same = cpx.component(lambda x: x, "y", name="same")
-    result = cpx.Model(half, same).close(solver).run(c=0.0)
-    np.testing.assert_allclose(result["x"], np.cos(float(result["x"])) / 2, atol=1e-9)
+def test_an_unknown_that_runs_away_from_a_small_residual_has_not_converged(fn: Any) -> None:
+    solution = found(fn, jnp.asarray(2.0))
+    assert bool(solution.result == optx.RESULTS.nonlinear_max_steps_reached)
+
+
+def test_a_change_is_compared_with_its_own_unknown() -> None:
+    def steps(**options: Any) -> int:
+        solver = cpx.Newton(rtol=3.5e-3, atol=0.0)
+        solution = optx.root_find(
+            lambda y, _: y**2 / 4 + 0.5 - y, solver, jnp.asarray(0.5), options=options, throw=False
+        )
+        return int(solution.stats["num_steps"])
+
+    # By hand: f(0.5) = 0.0625 and f' = -0.75, so that the first step is 0.0833 and leaves f = 0.0017 at
+    # y = 0.583, where the tolerance is 0.0020. Not known to be a change, f leaves 0.0833 * 0.0017 / 0.0625 =
+    # 0.0023 to be feared.
+    assert steps(changes=True) == 1
+    assert steps() == 2
+
+
+def test_changes_may_be_told_unknown_by_unknown() -> None:
+    def fn(y: Any, _: Any) -> Any:
+        return {"u": 1e-9 * (y["u"] ** 2 - 2), "v": jnp.cos(y["u"]) - y["v"]}
+
+    start = {"u": jnp.asarray(1.0), "v": jnp.asarray(1.0)}
+    solution = optx.root_find(
+        fn, cpx.Newton(), start, options={"changes": {"u": False, "v": True}}, throw=False
+    )
+    np.testing.assert_allclose(solution.value["u"], np.sqrt(2), rtol=1e-8)
+    np.testing.assert_allclose(solution.value["v"], np.cos(np.sqrt(2)), rtol=1e-8)
+
+
+def test_a_step_that_a_bound_cuts_off_does_not_count_as_the_newton_step() -> None:
+    solution = optx.root_find(
+        lambda y, _: y - 5, cpx.Newton(), jnp.asarray(0.0), options={"upper": 2.0}, throw=False
+    )
+    assert bool(solution.result == optx.RESULTS.nonlinear_divergence)
+    assert float(solution.value) == 2
+
+
+def test_a_root_at_a_bound_is_found() -> None:
+    solution = optx.root_find(
+        lambda y, _: jnp.exp(y - 2) - 1, cpx.Newton(), jnp.asarray(0.0), options={"upper": 2.0}, throw=False
+    )
+    assert bool(solution.result == optx.RESULTS.successful)
+    np.testing.assert_allclose(solution.value, 2, rtol=1e-8)
 
 
 def test_a_solve_that_fails_names_status_steps_unknowns_and_ways_out() -> None:

@@ -15,8 +15,6 @@ from couplax.solve._progress import AbstractRecorded
 from couplax.solve._secant import AbstractMemory, Problem, SearchState, Vector, search_advanced, search_begun
 from couplax.solve._tolerance import within
 
-_REGULARISATION = 1e-8
-
 
 class _Window(AbstractMemory):
     """The last moves of y and changes of f, the newest first; zeros where there are none yet."""
@@ -53,7 +51,7 @@ def _least_squares(columns: Float[Array, "n memory"], target: Vector) -> Float[A
     lengths = jnp.linalg.norm(columns, axis=0)
     scales = jnp.where(lengths > 0, lengths, 1)
     count = columns.shape[1]
-    weight = max(_REGULARISATION, float(jnp.finfo(columns.dtype).eps))
+    weight = float(jnp.finfo(columns.dtype).eps) ** 0.5
     tall = jnp.concatenate([columns / scales[None, :], weight * jnp.eye(count, dtype=columns.dtype)])
     orthogonal, triangle = jnp.linalg.qr(tall)
     projected = orthogonal[: columns.shape[0]].T @ target

@@ -115,24 +115,35 @@ class Bisection(AbstractRecorded, optx.AbstractRootFinder[Any, Any, Any, _Bisect
     Source: Chandrupatla (1997), Advances in Engineering Software 28, 145-149.
     """
 
-    lower: float | None = None
-    upper: float | None = None
-    rtol: float = 1e-8
-    atol: float = 1e-8
-    norm: Callable[[PyTree[Array]], Scalar] = optx.max_norm
-    max_steps: int = 100
+    lower: float | None
+    upper: float | None
+    rtol: float
+    atol: float
+    norm: Callable[[PyTree[Array]], Scalar]
+    max_steps: int
 
-    def __check_init__(self) -> None:
-        """Refuses a bracket that is the wrong way round.
+    def __init__(
+        self,
+        lower: float | None = None,
+        upper: float | None = None,
+        *,
+        rtol: float = 1e-8,
+        atol: float = 1e-8,
+        norm: Callable[[PyTree[Array]], Scalar] = optx.max_norm,
+        max_steps: int = 100,
+    ) -> None:
+        """Takes the ends by position.
 
         Raises:
             ValueError: `lower` is not below `upper`.
         """
-        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
+        if lower is not None and upper is not None and not lower < upper:
             raise ValueError(
-                f"Bisection(lower={self.lower}, upper={self.upper}): `lower` is to be below `upper`. "
+                f"Bisection(lower={lower}, upper={upper}): `lower` is to be below `upper`. "
                 "Give the ends of an interval that holds the root."
             )
+        self.lower, self.upper = lower, upper
+        self.rtol, self.atol, self.norm, self.max_steps = rtol, atol, norm, max_steps
 
     def init(
         self,

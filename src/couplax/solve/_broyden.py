@@ -118,7 +118,7 @@ class Broyden(AbstractRecorded, optx.AbstractRootFinder[Any, Any, Any, SearchSta
             value, aux = fn(unravel(point), args)
             return ravel_pytree(value)[0], aux
 
-        def general(point: Vector) -> Vector:
+        def general(point: Vector) -> Float[Array, " general"]:
             leaves = jax.tree.leaves(fn(unravel(point), args)[0])
             return ravel_pytree(leaves if not any(changes) else _left_out(leaves, changes))[0]
 
@@ -137,7 +137,7 @@ def _left_out(leaves: Iterable[Any], condition: Iterable[bool]) -> list[Any]:
 
 
 def _first_inverse(
-    general: Callable[[Vector], Vector], point: Vector, is_change: np.ndarray
+    general: Callable[[Vector], Float[Array, " general"]], point: Vector, is_change: np.ndarray
 ) -> Float[Array, "n n"]:
     """Returns the inverse of a Jacobian with the rows of -1 for the changes, and true ones for the others.
 

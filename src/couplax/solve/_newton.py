@@ -139,12 +139,10 @@ class Newton(AbstractRecorded, optx.AbstractRootFinder[Any, Any, Any, _NewtonSta
     ) -> tuple[Any, Scalar, optx.RESULTS]:
         """Returns the Newton direction, the full fraction of it, and `singular` where it is not finite."""
         _, jacobian, _ = jax.linearize(lambda at: fn(at, args), y, has_aux=True)
-        # One unknown takes a division; lineax's BiCGStab, for one, has no answer there.
-        is_one = sum(leaf.size for leaf in jax.tree.leaves(y)) == 1
-        operator = lx.FunctionLinearOperator(
-            jacobian, jax.eval_shape(lambda: y), tags=tags | {lx.diagonal_tag} if is_one else tags
-        )
+        operator = lx.FunctionLinearOperator(jacobian, jax.eval_shape(lambda: y), tags=tags)
         target = jax.tree.map(jnp.negative, state.progress.residual)
+        # One unknown is a division, where lineax's BiCGStab would break down.
+        is_one = sum(leaf.size for leaf in jax.tree.leaves(y)) == 1
         solver = lx.AutoLinearSolver(well_posed=True) if is_one else self.linear_solver
         solution = lx.linear_solve(operator, target, solver, throw=False)
         is_finite = jnp.isfinite(optx.max_norm(solution.value))
