@@ -13,6 +13,7 @@ PROBLEMS = (
     "diode",
     "golinski",
     "kepler",
+    "oscillator",
     "paraboloid",
     "propane",
     "scalable",
