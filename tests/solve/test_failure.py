@@ -131,6 +131,20 @@ def test_a_model_inside_a_component_raises_its_own_failure() -> None:
     np.testing.assert_allclose(outer.run(b=-2.0)["y"], 2.0, rtol=1e-7)
 
 
+def test_what_a_foreign_code_raised_is_raised_by_functions_too() -> None:
+    def touchy(x: Any) -> Any:
+        if x > 1:
+            raise ValueError("outside the table") from KeyError("row 7")
+        return x / 2
+
+    model = cpx.Model(cpx.component(cpx.foreign(touchy, jnp.float64), "y", name="table"))
+    fn = model.function("x", "y")
+    for call, at in ((fn, 2.0), (jax.grad(fn), 2.0), (jax.vmap(fn), jnp.full(2, 2.0))):
+        with pytest.raises(ValueError, match="outside the table") as caught:
+            call(at)
+        assert isinstance(caught.value.__cause__, KeyError)
+
+
 def test_without_throwing_the_status_is_had_everywhere() -> None:
     def status(a: Any) -> cpx.Results:
         return AWAY.run(a=a, throw=False)

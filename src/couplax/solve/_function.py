@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from couplax._errors import original_errors
 from couplax.solve._failure import check
 from couplax.solve._program import Program, evaluate
 
@@ -40,7 +41,8 @@ class Function:
             )
         given = {**self.fixed, **dict(zip(self.inputs, args, strict=True))}
         read = {name: given[name] for name in self.program.inputs}
-        values, solves = evaluate(self.program, read, dict(self.guesses))
+        with original_errors():
+            values, solves = evaluate(self.program, read, dict(self.guesses))
         values = check(values, solves, self.program.closures, read)
         if isinstance(self.outputs, str):
             return values[self.outputs]
