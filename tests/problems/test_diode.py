@@ -5,6 +5,7 @@ from typing import Any
 import diode
 import jax
 import numpy as np
+import optimistix as optx
 import pytest
 
 import couplax as cpx
@@ -28,6 +29,13 @@ def test_the_default_newton_converges_from_a_start_near_zero() -> None:
     result = diode.circuit.close(cpx.Newton()).run(I=0.1, guess={"V_1": 10.0, "V_2": 1e-3})
     # The default tolerance is 1e-8, of an estimate that is larger than the error.
     np.testing.assert_allclose([result["V_1"], result["V_2"]], VOLTAGES, rtol=1e-8)
+
+
+def test_undamped_newton_steps_do_not_get_there() -> None:
+    # From 1e-3 V the linear diode passes no current: a full step to 9.9 V, and then 26 mV back at each one.
+    undamped = diode.circuit.close(optx.Newton(rtol=1e-8, atol=1e-8))
+    with pytest.raises(cpx.SolveError, match="Newton"):
+        undamped.run(I=0.1, guess={"V_1": 10.0, "V_2": 1e-3})
 
 
 def test_all_current_that_enters_leaves() -> None:
