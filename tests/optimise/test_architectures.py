@@ -27,6 +27,30 @@ def test_mdf_closes_the_cycle_and_gives_the_optimiser_nothing() -> None:
     assert formulation.graph.inputs == sellar.inputs
 
 
+def test_mdf_cuts_where_a_start_is_given_and_everywhere_for_a_solver_that_asks_for_it() -> None:
+    def cut(solver: Any) -> tuple[str, ...]:
+        graph = cpx.MDF(solver=solver).formulate(sellar.graph, (), started=("y_1",)).graph
+        (closure,) = [node for node in graph.nodes if isinstance(node, Closure)]
+        return closure.cut
+
+    assert cut(cpx.Newton()) == ("y_1",)
+    assert cut(cpx.Jacobi()) == ("y_1", "y_2")
+
+
+@pytest.mark.parametrize(
+    "solver", [cpx.Broyden(), cpx.Anderson(), cpx.GaussSeidel()], ids=lambda each: type(each).__name__
+)
+def test_any_solver_closes_the_cycle_of_mdf(solver: Any) -> None:
+    optimum = cpx.minimise(sellar, "f", **SELLAR, architecture=cpx.MDF(solver=solver))
+    # These solvers stop within 1e-8 of the couplings.
+    np.testing.assert_allclose(optimum["f"], F_SELLAR, atol=1e-6)
+
+
+def test_what_is_no_solver_is_refused() -> None:
+    with pytest.raises(cpx.ModelError, match="which is no solver"):
+        cpx.minimise(sellar, "f", **SELLAR, architecture=cpx.MDF(solver="newton"))
+
+
 def test_idf_runs_each_component_once_without_a_loop() -> None:
     formulation = formulated(cpx.IDF())
     assert formulation.graph.cycles == ()

@@ -251,6 +251,88 @@ def test_constraints_that_cannot_all_hold_are_told() -> None:
     assert "a limit is violated by" in optimum.status
 
 
+@cpx.component("f")
+def rooted(x: Any) -> Any:
+    return jnp.sqrt(x) + x
+
+
+@pytest.mark.parametrize("method", [cpx.SLSQP(), cpx.LBFGS(), cpx.TrustConstr()], ids=lambda each: each.name)
+def test_a_slope_that_is_infinite_ends_the_way_and_names_its_variable(method: Any) -> None:
+    said = "the derivative with respect to `x` is infinite or NaN at a point where the values are finite"
+    with pytest.raises(cpx.OptimiseError, match=said) as caught:
+        cpx.minimise(cpx.Model(rooted), "f", design={"x": (0, 4)}, start={"x": 0.0}, method=method)
+    assert caught.value.optimum["f"] == 0
+    assert np.isnan(caught.value.optimum.multipliers["x"])
+
+
+def meshed(x: Any) -> Any:
+    if x < 0.5:
+        raise ValueError("no mesh below 0.5")
+    return (x - 0.6) ** 4
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        cpx.SLSQP(),
+        cpx.LBFGS(),
+        pytest.param(
+            cpx.IPOPT(),
+            marks=pytest.mark.skipif(find_spec("cyipopt") is None, reason="cyipopt is not installed"),
+        ),
+    ],
+    ids=lambda each: each.name,
+)
+def test_what_a_foreign_code_raises_comes_through_as_it_is(method: Any) -> None:
+    model = cpx.Model(cpx.component(cpx.foreign(meshed, jnp.float64, name="meshed"), "f"))
+    with pytest.raises(ValueError, match=r"no mesh below 0\.5"):
+        cpx.minimise(model, "f", design={"x": (-4, 4)}, start={"x": 3.0}, method=method)
+
+
+def test_a_foreign_code_that_may_fail_makes_steps_shorter() -> None:
+    box = cpx.foreign(meshed, jnp.float64, name="meshed", on_failure="nan")
+    model = cpx.Model(cpx.component(box, "f"))
+    optimum = cpx.minimise(model, "f", design={"x": (-4, 4)}, start={"x": 3.0}, scale={"f": 1.0})
+    assert optimum.evaluations.failures > 0
+    # The objective is a fourth power: 1e-10 of it leaves the fourth root of that.
+    np.testing.assert_allclose(optimum["x"], 0.6, atol=1e-2)
+
+
+@cpx.component(cpx.output("u", guess={"a": jnp.ones(2), "b": 1.0}))
+def branched(v: Any, x: Any) -> Any:
+    return {"a": jnp.array([1.0, 2.0]) * v * 0.1 + x, "b": 0.2 * v}
+
+
+@cpx.component(cpx.output("v", guess=1.0))
+def gathered(u: Any) -> Any:
+    return u["a"].sum() * 0.2 + u["b"]
+
+
+@over_architectures
+def test_a_coupling_may_be_a_tree_of_arrays(architecture: Any) -> None:
+    aim = cpx.component(lambda u, x: (u["a"] ** 2).sum() + (u["b"] - 1) ** 2 + x**2, "f", name="aim")
+    optimum = cpx.minimise(
+        cpx.Model(branched, gathered, aim),
+        "f",
+        design={"x": (-9, 9)},
+        start={"x": 3.0},
+        architecture=architecture,
+    )
+    # v = .4 x + .06 v + .2 v, so all is in proportion to x: a = (.1 v + x, .2 v + x), b = .2 v.
+    v = 0.4 / (1 - 0.26)
+    slopes = np.array([0.1 * v + 1, 0.2 * v + 1, 0.2 * v, 1])
+    np.testing.assert_allclose(optimum["x"], slopes[2] / (slopes @ slopes), rtol=1e-5)
+
+
+def test_a_design_variable_may_be_a_tree_of_arrays() -> None:
+    aim = cpx.component(lambda p: (p["a"] ** 2).sum() + (p["b"] - 1) ** 2, "f", name="aim")
+    start = {"p": {"a": np.ones(2), "b": 3.0}}
+    optimum = cpx.minimise(cpx.Model(aim), "f", design={"p": (0.5, 9)}, start=start)
+    np.testing.assert_allclose(optimum["p"]["a"], [0.5, 0.5])
+    np.testing.assert_allclose(optimum["p"]["b"], 1, rtol=1e-6)
+    np.testing.assert_allclose(optimum.multipliers["p"]["a"], [-1, -1], rtol=1e-6)
+
+
 def test_an_optimum_stays_where_it_started_if_that_is_one() -> None:
     optimum = cpx.minimise(bowl, "f", design=["x", "y"], start={"x": 20 / 3, "y": -22 / 3})
     assert optimum.converged

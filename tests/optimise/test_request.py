@@ -23,7 +23,7 @@ def test_all_faults_are_told_at_once_each_with_its_reader_and_close_matches() ->
         name="ff",
         design={"z1": (0, 1), "x_1": (0, 10)},
         constraints={"g1": (None, 0), "z_2": (0, 1)},
-        start={"x_1": 1.0, "y_3": 1.0},
+        start={"x_1": 1.0, "y_3": 1.0, "f": 6.0},
         fixed={"leest": 3.0},
         scale={"z_3": 1.0},
     )
@@ -33,6 +33,7 @@ def test_all_faults_are_told_at_once_each_with_its_reader_and_close_matches() ->
         "constraint `g1` is no output of the model. Close: `g_1`",
         "constraint `z_2` is an input of the model. Give its limits in `design`.",
         "the start names `y_3`, no design variable and no unknown. Close: `y_2`, `y_1`",
+        "the start names `f`, no design variable and no unknown.",
         "the fixed value `leest` is no input of the model. Close: `least`.",
         "the scale names `z_3`, no design variable, objective or constraint. Close: `z_2`",
     )

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from couplax.solve import Program, Solve, evaluate
+from couplax.solve import Closure, Program, Solve, evaluate
 
-from ._at_solution import at_solution
+from ._at_solution import at_solution, iterated
 from ._layout import Layout, ravel, unravel
 
 Values = Mapping[str, Any]
@@ -40,6 +40,11 @@ class Analysis:
         return self._hash
 
     @cached_property
+    def iterated(self) -> tuple[Closure, ...]:
+        """The closed cycles whose solutions can be given."""
+        return tuple(iterated(self.program.steps))
+
+    @cached_property
     def at_solution(self) -> "Analysis":
         """The same for points where the solves are done, whose solutions are given as guesses."""
         return dataclasses.replace(self, program=at_solution(self.program))
@@ -61,6 +66,14 @@ class Point(eqx.Module):
     watched: Float[Array, " watched"]
     values: dict[str, Any]
     solves: dict[str, Solve]
+
+    def unknowns(self, analysis: Analysis) -> dict[str, Any]:
+        """Returns the unknowns at the end of the solves of `analysis`, by name."""
+        return {
+            name: self.solves[closure.name].values[name]
+            for closure in analysis.iterated
+            for name in closure.cut
+        }
 
 
 @partial(jax.jit, static_argnums=0)

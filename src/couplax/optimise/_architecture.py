@@ -7,8 +7,8 @@ from typing import Any
 
 import jax
 
+from couplax._model import Model
 from couplax.graph import Component, Cycle, Graph, Input, Node, Output, choose_cut
-from couplax.solve import Closure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +70,23 @@ class AbstractArchitecture(abc.ABC):
 
 
 def closed(graph: Graph, solver: Any, started: Collection[str]) -> Graph:
-    """Returns `graph` with each open cycle closed by `solver`."""
-    return Graph(
-        Closure(cycle=step, cut=choose_cut(step, preferred=started), solver=solver)
-        if isinstance(step, Cycle)
-        else step
-        for step in graph.steps
-    )
+    """Returns `graph` with each open cycle closed by `solver`, cut where variables have a start if it can be.
+
+    Raises:
+        ModelError: `solver` is none, or solves no such cycle.
+    """
+    if not graph.cycles:
+        return graph
+    cut = [name for cycle in graph.cycles for name in _cut(cycle, solver, started)]
+    nodes: Any = graph.nodes
+    return Model(*nodes).close(solver, cut=cut).graph
+
+
+def _cut(cycle: Cycle, solver: Any, started: Collection[str]) -> tuple[str, ...]:
+    """Returns where `solver` has the cycle cut: as little as will do, unless it asks for every coupling."""
+    if getattr(solver, "cuts_all", False):
+        return cycle.couplings
+    return choose_cut(cycle, preferred=started)
 
 
 def _difference(computed: Any, given: Any) -> Any:

@@ -1,7 +1,7 @@
 """A program at points where its solves are already done: to be differentiated, with no iteration inside."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax.numpy as jnp
@@ -75,6 +75,17 @@ class AtSolution(optx.AbstractRootFinder[Any, Any, Any, None]):
 
 
 _AT_SOLUTION = AtSolution()
+
+
+def iterated(nodes: Iterable[Node]) -> Iterator[Closure]:
+    """Yields the closed cycles whose solutions can be given, those inside others too.
+
+    A cycle inside an integral in time has a solution at each time, and is solved whatever is known.
+    """
+    for node in nodes:
+        if isinstance(node, Closure):
+            yield node
+            yield from iterated(node.cycle.nodes)
 
 
 def at_solution(program: Program) -> Program:

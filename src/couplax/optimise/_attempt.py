@@ -9,14 +9,13 @@ import numpy as np
 
 from couplax._errors import OptimiseError
 
-from ._evaluator import unknowns
 from ._history import Recorder
 from ._layout import Layout
 from ._method import Outcome
-from ._optimality import STATIONARY, Optimality, optimality
+from ._optimality import STATIONARY, Optimality, optimality, unknown
 from ._optimum import Optimum, Report, Sensitivities
 from ._prepared import Prepared
-from ._problem import Problem, Scaled
+from ._problem import Problem, Scaled, Stop
 from ._sensitivity import Solved, sensitivities
 from ._values import in_users_terms, values_at
 
@@ -47,7 +46,7 @@ def optimum_of(attempt: Attempt, report: Report, names: tuple[str, ...]) -> Opti
     """
     prepared, scaled, outcome = attempt.prepared, attempt.scaled, attempt.outcome
     design = scaled.evaluator.inside(scaled.unscaled(outcome.x))
-    conditions = optimality(attempt.problem, design / scaled.scaling.design)
+    conditions = _conditions(attempt.problem, design / scaled.scaling.design)
     evaluated = scaled.evaluator.at(design)
     converged = _converged(outcome, conditions)
     multipliers, active = _by_name(attempt, conditions)
@@ -56,7 +55,7 @@ def optimum_of(attempt: Attempt, report: Report, names: tuple[str, ...]) -> Opti
         scaling=scaled.scaling,
         design=design,
         optimality=conditions,
-        guesses={**prepared.guesses, **unknowns(evaluated.point.solves)},
+        guesses={**prepared.guesses, **evaluated.point.unknowns(prepared.analysis)},
     )
     return Optimum(
         converged=converged,
@@ -72,6 +71,14 @@ def optimum_of(attempt: Attempt, report: Report, names: tuple[str, ...]) -> Opti
         named=in_users_terms(names, values_at(prepared, evaluated, design)),
         differentiate=partial(_differentiated, solved, names, converged),
     )
+
+
+def _conditions(problem: Problem, x: Vector) -> Optimality:
+    """Returns how well the conditions of optimality hold; unknown where there are no derivatives."""
+    try:
+        return optimality(problem, x)
+    except Stop:
+        return unknown(problem, x)
 
 
 def _converged(outcome: Outcome, conditions: Optimality) -> bool:
@@ -90,7 +97,7 @@ def _status(outcome: Outcome, conditions: Optimality, *, converged: bool) -> str
     parts: list[str] = [own]
     if conditions.infeasibility > _FEASIBLE:
         parts.append(f"a limit is violated by {conditions.infeasibility:.1e}, scaled")
-    if conditions.stationarity > STATIONARY:
+    if STATIONARY < conditions.stationarity < np.inf:
         parts.append(f"a slope of {conditions.stationarity:.1e} is left, scaled")
     if not jax.config.read("jax_enable_x64"):
         parts.append('JAX computes in single precision: jax.config.update("jax_enable_x64", True)')

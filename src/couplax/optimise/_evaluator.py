@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from couplax._errors import original_errors
-from couplax.solve import Solve
 
 from ._analysis import Analysis, Point, analyse, differentiate, hessian
 from ._limits import Limits
@@ -106,7 +105,7 @@ class Evaluator:
 
     def _solutions(self, known: Evaluated) -> dict[str, Any]:
         """Returns the unknowns of the solves at a point that was analysed."""
-        return {**self.guesses, **unknowns(known.point.solves)}
+        return {**self.guesses, **known.point.unknowns(self.analysis)}
 
     def inside(self, design: Vector) -> Vector:
         """Returns the design, roundings beyond the bounds taken off."""
@@ -128,13 +127,8 @@ class Evaluator:
         self.counts.analyses += 1
         self.counts.failures += not found.ok
         if self.warm and converged:
-            self._last = unknowns(point.solves)
+            self._last = point.unknowns(self.analysis)
         self._known[key] = found
         if len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
         return found
-
-
-def unknowns(solves: Mapping[str, Solve]) -> dict[str, Any]:
-    """Returns the values of the unknowns at the end of the solves, by name."""
-    return {name: value for solve in solves.values() for name, value in solve.values.items()}

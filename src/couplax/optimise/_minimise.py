@@ -122,7 +122,8 @@ def _evaluator(prepared: Prepared, *, warm: bool) -> Evaluator:
     )
     known = evaluator.at(prepared.space.start)
     if not known.ok:
-        check(known.point.values, known.point.solves)
+        given = {**prepared.given, **prepared.space.layout.named(prepared.space.start)}
+        check(known.point.values, known.point.solves, prepared.analysis.program.closures, given)
         labels = (prepared.analysis.objective, *prepared.constraints.labels)
         bad = [
             label

@@ -52,6 +52,25 @@ def optimality(problem: Problem, x: Vector) -> Optimality:
     return min(found, key=lambda each: each.stationarity)
 
 
+def unknown(problem: Problem, x: Vector) -> Optimality:
+    """Returns what can be said at `x` without derivatives."""
+    constraints, size = problem.limits.lower.size, x.size
+    return Optimality(
+        multipliers=np.full(constraints, np.nan),
+        bound_multipliers=np.full(size, np.nan),
+        active=_active(problem.limits, problem.constraints(x), _NEAR[0]),
+        active_bounds=_active(problem.bounds, x, _NEAR[0]),
+        stationarity=np.inf,
+        infeasibility=_infeasibility(problem, x),
+    )
+
+
+def _infeasibility(problem: Problem, x: Vector) -> float:
+    """Returns by how much the most violated limit is."""
+    violations = (problem.bounds.violation(x), problem.limits.violation(problem.constraints(x)))
+    return float(max(np.max(violation, initial=0.0) for violation in violations))
+
+
 def _optimality(problem: Problem, x: Vector, near: float) -> Optimality:
     """Returns how well the conditions hold with the limits that are `near`."""
     values = problem.constraints(x)
@@ -69,14 +88,13 @@ def _optimality(problem: Problem, x: Vector, near: float) -> Optimality:
     multipliers[rows], bound_multipliers[columns] = found[: rows.size], found[rows.size :]
     rest = gradient + jacobian.T @ multipliers + bound_multipliers
     terms = np.abs(gradient) + np.abs(jacobian.T) @ np.abs(multipliers)
-    violations = (problem.bounds.violation(x), problem.limits.violation(values))
     return Optimality(
         multipliers=multipliers,
         bound_multipliers=bound_multipliers,
         active=active,
         active_bounds=active_bounds,
         stationarity=float(np.max(np.abs(rest), initial=0.0) / max(1.0, np.max(terms, initial=0.0))),
-        infeasibility=float(max(np.max(violation, initial=0.0) for violation in violations)),
+        infeasibility=_infeasibility(problem, x),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import numpy as np
 
 from ._evaluator import Evaluations
@@ -147,14 +148,14 @@ _SAID = {1: "upper", -1: "lower", 0: "-"}
 
 def _limit(active: Any) -> str:
     """Returns which limits are active, for each number of a short value."""
-    flat = [int(each) for each in np.ravel(active)]
+    flat = [int(each) for leaf in jax.tree.leaves(active) for each in np.ravel(leaf)]
     if len(flat) <= 6:
         return ", ".join(_SAID[each] for each in flat)
     return f"{sum(each != 0 for each in flat)} of {len(flat)}"
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, dict | list | tuple):
-        return f"a {type(value).__name__}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_short(part)}" for name, part in value.items())
     array = np.asarray(value)
     return np.array2string(array, threshold=6, precision=10, edgeitems=2).replace("\n", "")

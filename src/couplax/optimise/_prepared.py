@@ -13,9 +13,8 @@ from couplax._tree import describe
 from couplax.graph import Graph, choose_cut
 from couplax.solve import evaluate, program
 
-from ._analysis import Analysis, Point, analyse
+from ._analysis import Analysis, analyse
 from ._architecture import AbstractArchitecture, Formulation, State
-from ._evaluator import unknowns
 from ._layout import Layout, block_of
 from ._limits import Limits, LimitsFault, joined, limits_of
 from ._method import AbstractMethod, faults_of
@@ -150,7 +149,7 @@ def _ready(
         space=space,
         given={name: value for name, value in given.items() if name not in space.layout.names},
         fixed=fixed,
-        guesses=_in_shape(guesses, structs),
+        guesses=_in_shape(guesses, structs.unknowns(analysis)),
         constraints=layout,
         limits=_limits(layout, request.constraints),
     )
@@ -173,17 +172,18 @@ def _check_objective(name: str, struct: Any) -> None:
         )
 
 
-def _in_shape(guesses: Mapping[str, Any], structs: Point) -> dict[str, Any]:
+def _in_shape(guesses: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the guesses in the shapes of the unknowns, so that solutions can stand in for them."""
-    wanted = unknowns(structs.solves)
-    return {
+    fitted = {
         name: jax.tree.map(
             lambda leaf, struct: np.broadcast_to(leaf, struct.shape).astype(struct.dtype),
             guess,
             wanted[name],
         )
         for name, guess in guesses.items()
+        if name in wanted
     }
+    return {**guesses, **fitted}
 
 
 def _limits(layout: Layout, given: Mapping[str, Any]) -> Limits:

@@ -89,6 +89,6 @@ def _by_scipy(problem: Problem, method: str, options: dict[str, Any], bounds: An
     return Outcome(
         x=np.asarray(found.x),
         succeeded=bool(found.success),
-        message=str(found.message).rstrip("."),
+        message=str(found.message).rstrip(" .:"),
         iterations=int(found.nit),
     )

@@ -104,7 +104,7 @@ def _constraint_faults(graph: Graph, request: Request) -> Iterator[str]:
 
 def _given_faults(graph: Graph, request: Request) -> Iterator[str]:
     """Yields the faults of `start` and `fixed`."""
-    startable = [*request.design, *(name for name in graph.outputs)]
+    startable = [*request.design, *_iterated(graph)]
     for name in request.start:
         if name in graph.inputs and name not in request.design:
             yield (
@@ -118,6 +118,15 @@ def _given_faults(graph: Graph, request: Request) -> Iterator[str]:
             yield f"`{name}` is a design variable and is given in `fixed` too. Take it out of one of them."
         elif name not in graph.inputs:
             yield f"the fixed value `{name}` is no input of the model.{_known(name, graph.inputs)}"
+
+
+def _iterated(graph: Graph) -> Iterator[str]:
+    """Yields what cycles write, and what is found by iteration elsewhere."""
+    for step in graph.steps:
+        if isinstance(step, Cycle):
+            yield from (output.name for node in step.nodes for output in node.outputs)
+        elif step.unknowns:
+            yield from (output.name for output in step.outputs)
 
 
 def _scale_faults(request: Request) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from couplax._errors import original_errors
 from couplax.solve import Program, evaluate, program
 
-from ._evaluator import Evaluated, unknowns
+from ._evaluator import Evaluated
 from ._prepared import Prepared
 
 Vector = np.ndarray[Any, Any]
@@ -39,7 +39,7 @@ def values_at(prepared: Prepared, evaluated: Evaluated, design: Vector) -> dict[
     run = whole(prepared)
     if len(run.steps) == len(prepared.analysis.program.steps):
         return {**given, **evaluated.point.values}
-    start = {**prepared.guesses, **unknowns(evaluated.point.solves)}
+    start = {**prepared.guesses, **evaluated.point.unknowns(prepared.analysis)}
     with original_errors():
         values, _ = evaluate(run, {name: given[name] for name in run.inputs}, start)
     return {**given, **values}
