@@ -262,7 +262,7 @@ class Model:
             values, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
         named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
         solves = {name: solves[name] for name in self._whole.solves}
-        checked = check(named, solves, self.closures) if throw else named
+        checked = check(named, solves, self._whole.solved) if throw else named
         # What passes through a transformation comes back sorted by name.
         named = {name: checked[name] for name in named}
         return Results(named, solves, self._about, counted_since(before))

@@ -266,6 +266,31 @@ def test_two_solves_that_fail_are_told_one_by_one_the_first_first() -> None:
     assert raised(lambda: model.run(left_a=-2.0, right_a=1.0)).cycle == "right"
 
 
+def test_of_nested_solves_the_inner_one_is_told_where_it_fails() -> None:
+    link = cpx.component(lambda x, q: 0.1 * x + q, cpx.output("a", guess=-2.0), name="link")
+    model = cpx.Model(AWAY, link).close(cpx.Newton(max_steps=15), cut="a")
+    # x^2 + 1 + a = 0 with a = x/10 + q.
+    x = float(model.run(q=-3.0)["x"])
+    np.testing.assert_allclose(x**2 + 0.1 * x, 2.0, rtol=1e-7)
+    fn = model.function("q", "x")
+    for call in (lambda: model.run(q=3.0), lambda: fn(3.0)):
+        error = raised(call)
+        assert error.cycle == "away"
+        np.testing.assert_allclose(error.inputs["a"], 3 + 0.1 * error.solve.values["x"], atol=1)
+
+
+def test_an_integral_that_fails_is_told_with_what_it_was_given() -> None:
+    blows = cpx.rate(lambda x: x**2, "x", name="blows")
+    model = cpx.Model(blows).close(cpx.Integrate(span=(0.0, 2.0), max_steps=40))
+    fn = model.function("x_0", "x")
+    # x = x_0 / (1 - x_0 t) is infinite at t = 1 for x_0 = 1; for x_0 = 1/4 it is 1/2 at t = 2.
+    np.testing.assert_allclose(fn(0.25), 0.5, rtol=1e-4)
+    error = raised(lambda: fn(1.0))
+    assert error.cycle == "blows"
+    assert "The integral of `blows` did not converge: Tsit5 ended after 40 steps" in str(error)
+    assert "x_0 = 1" in str(error)
+
+
 def test_a_solver_that_keeps_no_history_and_a_fixed_point_are_told_of_too() -> None:
     grows = cpx.component(lambda x, a: 2 * x + a, cpx.output("x", guess=1.0), name="grows")
     model = cpx.Model(grows).close(optx.FixedPointIteration(rtol=1e-9, atol=1e-9))

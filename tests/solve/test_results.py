@@ -265,6 +265,15 @@ def test_calls_of_a_code_that_was_compiled_before_belong_to_the_solve_all_the_sa
     assert list(results.solves["up + down"].calls) == ["jitted before"]
 
 
+def test_calls_of_a_code_in_a_vector_field_belong_to_the_integral() -> None:
+    box = cpx.foreign(lambda x: -x, jnp.float64, name="decay")
+    model = cpx.Model(cpx.rate(lambda x: box(x), "x", name="decaying")).close(cpx.Integrate(span=(0.0, 1.0)))
+    box.tally.reset()
+    results = model.run(x_0=1.0)
+    assert results.solves["decaying"].calls == {"decay": box.tally.calls}
+    assert f"decaying: Tsit5, converged in {results.solves['decaying'].iterations} steps" in repr(results)
+
+
 def test_what_comes_out_of_a_program_has_no_counts() -> None:
     assert jax.jit(lambda a: looped(code("compiled")).run(a=a))(0.25).calls == {}
 

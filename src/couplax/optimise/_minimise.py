@@ -123,7 +123,7 @@ def _evaluator(prepared: Prepared, *, warm: bool) -> Evaluator:
     known = evaluator.at(prepared.space.start)
     if not known.ok:
         given = {**prepared.given, **prepared.space.layout.named(prepared.space.start)}
-        check(known.point.values, known.point.solves, prepared.analysis.program.closures, given)
+        check(known.point.values, known.point.solves, prepared.analysis.program.solved, given)
         labels = (prepared.analysis.objective, *prepared.constraints.labels)
         bad = [
             label

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from couplax._errors import SolveError
+from couplax.graph import Node
 from couplax.solve._check import AbstractReport, Array, Lane, passed, tied
 from couplax.solve._closure import Closure
 from couplax.solve._diagnosis import diagnosis
@@ -23,7 +24,7 @@ Values = Mapping[str, Any]
 def check(
     values: Values,
     solves: Mapping[str, Solve],
-    closures: Iterable[Closure] = (),
+    solved: Iterable[Node] = (),
     known: Values | None = None,
 ) -> dict[str, Any]:
     """Returns `values` where every solve converged.
@@ -32,7 +33,7 @@ def check(
     in the program, which raises when it runs.
 
     Args:
-        closures: the cycles that were solved, those inside others included, for the diagnosis.
+        solved: the cycles and integrals that `solves` tells of.
         known: the values of the model's inputs, where `values` does not hold them.
 
     Raises:
@@ -41,12 +42,13 @@ def check(
     if not solves or all(_has_converged(solve) for solve in solves.values()):
         return dict(values)
     read = {**(known or {}), **values}
-    inputs = {closure.name: _inputs_of(closure, read) for closure in closures}
+    nodes = tuple(solved)
+    inputs = {node.name: _inputs_of(node, read) for node in nodes}
     failed = reduce(jnp.logical_or, [jnp.logical_not(solve.converged) for solve in solves.values()])
     told = {name: _without_traced_history(solve) for name, solve in solves.items()}
     leaves, tree = jax.tree.flatten((told, inputs))
     arrays = [jnp.asarray(jax.lax.stop_gradient(leaf)) for leaf in leaves]
-    return tied(dict(values), passed(failed, arrays, _Report(tree, tuple(closures))))
+    return tied(dict(values), passed(failed, arrays, _Report(tree, nodes)))
 
 
 def _has_converged(solve: Solve) -> bool:
@@ -59,9 +61,9 @@ def _without_traced_history(solve: Solve) -> Solve:
     return replace(solve, history=None) if isinstance(solve.history, jax.core.Tracer) else solve
 
 
-def _inputs_of(closure: Closure, values: Values) -> dict[str, Any]:
-    """Returns what the cycle read, as far as it is numbers."""
-    read = (item.name for item in closure.inputs)
+def _inputs_of(node: Node, values: Values) -> dict[str, Any]:
+    """Returns what the node read, as far as it is numbers."""
+    read = (item.name for item in node.inputs)
     return {name: values[name] for name in read if name in values and _is_numeric(values[name])}
 
 
@@ -75,19 +77,29 @@ class _Report(AbstractReport):
 
     Attributes:
         tree: the structure of the solves and of what each cycle read.
-        closures: the cycles.
+        solved: the cycles and integrals.
     """
 
     tree: Any
-    closures: tuple[Closure, ...]
+    solved: tuple[Node, ...]
 
     def error(self, leaves: Sequence[Array], lane: Lane, *, compiled: bool) -> SolveError:
         """Returns the exception for the first solve that did not converge."""
         solves, inputs = jax.tree.unflatten(self.tree, leaves)
-        name = next(name for name, solve in solves.items() if not solve.converged)
-        solve, read = solves[name], inputs.get(name, {})
-        closure = next((closure for closure in self.closures if closure.name == name), None)
+        name = self._origin([name for name, solve in solves.items() if not solve.converged])
+        solve, read, node = solves[name], inputs.get(name, {}), self._node(name)
         guesses = {unknown: value for each in solves.values() for unknown, value in each.values.items()}
-        found = "" if compiled or closure is None else diagnosis(closure, read, solve, guesses)
+        found = ""
+        if isinstance(node, Closure) and not compiled:
+            found = diagnosis(node, read, solve, guesses)
         message = explain(name, solve, read, lane=lane, diagnosis=found)
         return SolveError(message, cycle=name, solve=solve, inputs=read)
+
+    def _origin(self, failed: Sequence[str]) -> str:
+        """Returns the first of the solves that failed, or the one inside it, which spoils the outer."""
+        node = self._node(failed[0])
+        inside = [name for name in failed[1:] if node is not None and name in node.solves]
+        return self._origin(inside) if inside else failed[0]
+
+    def _node(self, name: str) -> Node | None:
+        return next((node for node in self.solved if node.name == name), None)

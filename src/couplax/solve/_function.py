@@ -43,7 +43,7 @@ class Function:
         read = {name: given[name] for name in self.program.inputs}
         with original_errors():
             values, solves = evaluate(self.program, read, dict(self.guesses))
-        values = check(values, solves, self.program.closures, read)
+        values = check(values, solves, self.program.solved, read)
         if isinstance(self.outputs, str):
             return values[self.outputs]
         return tuple(values[name] for name in self.outputs)

@@ -40,15 +40,17 @@ class Program:
         return tuple(read.name for read in free_inputs(self.steps))
 
     @cached_property
-    def closures(self) -> tuple[Closure, ...]:
-        """The closed cycles among the steps, those inside others included."""
-        return closures_in(self.steps)
+    def solved(self) -> tuple[Node, ...]:
+        """The closed cycles and integrals that `solves` names."""
+        nodes = {node.name: node for node in (*closures_in(self.steps), *self.steps)}
+        return tuple(nodes[name] for name in self.solves)
 
     @cached_property
     def kept(self) -> tuple[str, ...]:
-        """The outputs, and what the closed cycles read of other steps, to be told where they fail."""
-        read = (item.name for step in self.steps if step.solves for item in step.inputs)
-        return tuple(dict.fromkeys([*self.outputs, *(name for name in read if name not in self.inputs)]))
+        """The outputs, and what cycles and integrals read of other nodes, to be told where they fail."""
+        written = {output.name for step in self.steps for output in step.outputs}
+        read = (item.name for node in self.solved for item in node.inputs)
+        return tuple(dict.fromkeys([*self.outputs, *(name for name in read if name in written)]))
 
     @cached_property
     def solves(self) -> tuple[str, ...]:

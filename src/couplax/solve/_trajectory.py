@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import optimistix as optx
 from jax.custom_derivatives import SymbolicZero
 
+from couplax._calls import codes_in
 from couplax._errors import ModelError
 from couplax._tree import describe
 from couplax.graph import Kind, Node
@@ -53,6 +54,7 @@ def trajectory(
         iterations=went["steps"],
         residual={},
         values={},
+        codes=codes_in(field.rates, span[0], start, dict(known), dict(guesses)),
     )
     return {**inside, **states, integrate.time: times}, record
 
