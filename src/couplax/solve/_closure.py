@@ -20,7 +20,7 @@ from couplax.graph import (
     check_cut,
     free_inputs,
 )
-from couplax.solve._cycle import solve_cycle
+from couplax.solve._cycle import Problem, solve_cycle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class Closure:
     def run(self, values: Mapping[str, Any], guesses: Mapping[str, Any]) -> Run:
         """Returns what the cycle writes, at its solution, and how its solve and those inside went."""
         known = {read.name: values[read.name] for read in self.inputs if read.name in values}
-        return solve_cycle(self.cycle, self.cut, self.solver, known, guesses)
+        return solve_cycle(self.problem, known, guesses)
 
     def named(self, naming: Naming) -> "Closure":
         """Returns the closure under new names."""
@@ -119,6 +119,11 @@ class Closure:
         return (dataclasses.replace(self, cycle=cycles[0]),)
 
     @cached_property
+    def problem(self) -> Problem:
+        """What the solver is to solve."""
+        return Problem(self.cycle, self.cut, self.solver)
+
+    @cached_property
     def _read(self) -> tuple[Input, ...]:
         return free_inputs(self.cycle.nodes)
 
@@ -127,9 +132,9 @@ class Closure:
         return tuple(output for node in self.cycle.nodes for output in node.outputs)
 
     def __hash__(self) -> int:
-        """Returns a hash of the cycle, the cut and the solver, computed once."""
+        """Returns a hash of the cycle, the cut and the kind of solver, computed once."""
         return self._hash
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.cycle, self.cut, self.solver))
+        return hash((self.cycle, self.cut, type(self.solver)))

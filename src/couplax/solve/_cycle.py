@@ -1,94 +1,225 @@
-"""The solution of a cut cycle, as a differentiable function of what the cycle reads."""
+"""The solution of a cut cycle, as a differentiable function of what the cycle reads.
+
+With the unknowns u, what is read k, and what a pass over the cycle gives, residuals r(k, u) and all else that is
+written w(k, u): the solution u(k) has r(k, u) = 0, so that du = -r_u^-1 r_k dk and dw = w_k dk + w_u du. All of
+these are products with the one linearisation of one pass at the solution; no iteration is differentiated.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import lineax as lx
+import numpy as np
 import optimistix as optx
+from jax.custom_derivatives import SymbolicZero
 
 from couplax._calls import codes_in
 from couplax.graph import Cycle, Run, order
+from couplax.solve._newton import Newton
 from couplax.solve._solve import Solve, verdict_of
 from couplax.solve._start import start_of
 
 Values = Mapping[str, Any]
 
 
-def solve_cycle(cycle: Cycle, cut: tuple[str, ...], solver: Any, known: Values, guesses: Values) -> Run:
+@dataclass(frozen=True)
+class Problem:
+    """A cut cycle with its solver; equal problems are traced once.
+
+    Attributes:
+        cut: the unknowns.
+    """
+
+    cycle: Cycle
+    cut: tuple[str, ...]
+    solver: Any
+
+    def __hash__(self) -> int:
+        """Returns a hash of the structure: a solver may hold arrays."""
+        return hash((self.cycle, self.cut, type(self.solver)))
+
+    @property
+    def changes(self) -> dict[str, bool]:
+        """Whether the residual of each unknown is its change through one pass over the cycle."""
+        implicit = self.cycle.implicit
+        return {name: name not in implicit for name in self.cut}
+
+    def residual(self, ends: Values, unknowns: Values) -> dict[str, Any]:
+        """Returns the residual at `unknowns`.
+
+        Args:
+            ends: what the pass over the cycle gave: the new value of a coupling, the residual of an implicit
+                unknown.
+        """
+        changes = self.changes
+        return {
+            name: jax.tree.map(jnp.subtract, ends[name], unknowns[name]) if changes[name] else ends[name]
+            for name in unknowns
+        }
+
+
+def solve_cycle(problem: Problem, known: Values, guesses: Values) -> Run:
     """Returns the values that the cycle writes, at its solution, and how its solve and those inside went.
 
-    The values are differentiable in `known` by the implicit function theorem; no iteration is unrolled.
-
     Args:
-        cut: the unknowns.
         known: what the cycle reads from outside, by name.
         guesses: where the unknowns start, those of cycles closed inside included, by name.
     """
-    inner = {name: guesses[name] for node in cycle.nodes for name in node.unknowns}
-    run = partial(_pass, cycle, cut)
-    start = start_of(cycle, cut, run, known, guesses, inner)
-    iterates = isinstance(solver, optx.AbstractFixedPointSolver)
+    inner = {name: guesses[name] for node in problem.cycle.nodes for name in node.unknowns}
+    run = partial(passed, problem)
+    start = jax.lax.stop_gradient(start_of(problem.cycle, problem.cut, run, known, guesses, inner))
+    written, unknowns, went = _solution(problem, start, dict(known), inner)
+    record = Solve(
+        cut=problem.cut,
+        solver=type(problem.solver).__name__,
+        values=jax.lax.stop_gradient(unknowns),
+        codes=codes_in(run, known, start, inner),
+        **went["own"],
+    )
+    return {**written, **unknowns}, {**went["inside"], problem.cycle.name: record}
+
+
+Solution = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+"""What is written beside the unknowns, the unknowns, and how the solves went."""
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _solution(problem: Problem, start: Values, known: Values, inner: Values) -> Solution:
+    unknowns, went = _root(problem, start, known, inner)
+    written, ends, inside = passed(problem, known, unknowns, inner)
+    own = {**went, "residual": problem.residual(ends, unknowns)}
+    return written, unknowns, {"own": own, "inside": inside}
+
+
+@partial(_solution.defjvp, symbolic_zeros=True)
+def _solution_jvp(problem: Problem, primals: Any, tangents: Any) -> tuple[Solution, Any]:
+    """Returns the solution and its tangent; what does not vary costs no call of a code outside JAX."""
+    start, known, inner = primals
+    unknowns, went = _root(problem, start, known, inner)
+    pass_at = partial(_residuals, problem, known, inner)
+    (written, _), by_unknowns, (ends, inside) = jax.linearize(pass_at, unknowns, has_aux=True)
+    read = _moved_by_read(problem, known, inner, unknowns, tangents[1])
+    moved = _moved(problem, by_unknowns, read[1], unknowns)
+    solves = {"own": {**went, "residual": problem.residual(ends, unknowns)}, "inside": inside}
+    changed = jax.tree.map(jnp.add, read[0], by_unknowns(moved)[0])
+    return (written, unknowns, solves), (changed, moved, jax.tree.map(_zero, solves))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _root(
+    problem: Problem, start: Values, known: Values, inner: Values
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the unknowns as the solver finds them, and how that went."""
+    iterates = isinstance(problem.solver, optx.AbstractFixedPointSolver)
     solve = optx.fixed_point if iterates else optx.root_find
-    change = changes(cycle, cut)
+
+    def residual(unknowns: Values, args: tuple[Values, Values]) -> dict[str, Any]:
+        ends = passed(problem, args[0], unknowns, args[1])[1]
+        return ends if iterates else problem.residual(ends, unknowns)
+
     solution = solve(
-        lambda unknowns, args: _ends(run(args[0], unknowns, args[1])[1], unknowns, change, iterates=iterates),
-        solver,
+        residual,
+        problem.solver,
         start,
-        (dict(known), inner),
-        max_steps=getattr(solver, "max_steps", 256),
-        adjoint=optx.ImplicitAdjoint(linear_solver=lx.AutoLinearSolver(well_posed=True)),
+        (known, inner),
+        max_steps=getattr(problem.solver, "max_steps", 256),
         tags=_structure(start),
-        options={
-            "changes": {name: jax.tree.map(partial(_constant, change[name]), start[name]) for name in cut}
-        },
+        options=_options(problem, start),
         throw=False,
     )
-    written, ends, inside = run(known, solution.value, inner)
-    residual = jax.lax.stop_gradient(_ends(ends, solution.value, change, iterates=False))
-    record = Solve(
-        cut=cut,
-        solver=type(solver).__name__,
-        verdict=verdict_of(solution.result),
-        iterations=solution.stats["num_steps"],
-        residual=residual,
-        values=jax.lax.stop_gradient(solution.value),
-        history=solution.stats.get("residuals"),
-        codes=codes_in(run, known, start, inner),
-    )
-    return {**written, **solution.value}, {**inside, cycle.name: record}
-
-
-def changes(cycle: Cycle, cut: tuple[str, ...]) -> dict[str, bool]:
-    """Returns for each unknown whether its residual is its change through one pass over the cycle."""
-    implicit = cycle.implicit
-    return {name: name not in implicit for name in cut}
-
-
-def _ends(ends: Values, unknowns: Values, change: Mapping[str, bool], *, iterates: bool) -> dict[str, Any]:
-    """Returns the residual at `unknowns`, or their new values where the solver `iterates`.
-
-    Args:
-        ends: what the pass over the cycle gave: the new value of a coupling, the residual of an implicit
-            unknown.
-    """
-    return {
-        name: jax.tree.map(jnp.subtract, ends[name], unknowns[name])
-        if change[name] and not iterates
-        else ends[name]
-        for name in unknowns
+    went = {
+        "verdict": verdict_of(solution.result),
+        "iterations": solution.stats["num_steps"],
+        "history": solution.stats.get("residuals"),
     }
+    return solution.value, went
+
+
+@partial(_root.defjvp, symbolic_zeros=True)
+def _root_jvp(problem: Problem, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """Returns the unknowns and their tangent: what derivatives of derivatives are made of."""
+    start, known, inner = primals
+    unknowns, went = _root(problem, start, known, inner)
+    _, by_unknowns, _ = jax.linearize(partial(_residuals, problem, known, inner), unknowns, has_aux=True)
+    read = _moved_by_read(problem, known, inner, unknowns, tangents[1])
+    moved = _moved(problem, by_unknowns, read[1], unknowns)
+    return (unknowns, went), (moved, jax.tree.map(_zero, went))
+
+
+def _residuals(problem: Problem, known: Values, inner: Values, unknowns: Values) -> tuple[Any, Any]:
+    """Returns what a pass writes and the residuals, and aside what it ends with and how solves inside went."""
+    written, ends, inside = passed(problem, known, unknowns, inner)
+    return (written, problem.residual(ends, unknowns)), (ends, inside)
+
+
+def _moved_by_read(problem: Problem, known: Values, inner: Values, unknowns: Values, tangents: Any) -> Any:
+    """Returns how what is written and the residuals move with what is read, the unknowns standing still."""
+    values, tree = jax.tree.flatten(known)
+    moves = jax.tree.leaves(tangents, is_leaf=lambda leaf: isinstance(leaf, SymbolicZero))
+    varying = [k for k, move in enumerate(moves) if not isinstance(move, SymbolicZero)]
+
+    def one_pass(*changed: Any) -> Any:
+        merged = list(values)
+        for k, value in zip(varying, changed, strict=True):
+            merged[k] = value
+        return _residuals(problem, jax.tree.unflatten(tree, merged), inner, unknowns)[0]
+
+    return jax.jvp(one_pass, [values[k] for k in varying], [moves[k] for k in varying])[1]
+
+
+def _moved(problem: Problem, by_unknowns: Any, residual: Values, unknowns: Values) -> dict[str, Any]:
+    """Returns the unknowns' tangent, which makes up for the `residual` that comes from what is read."""
+    operator = lx.FunctionLinearOperator(
+        lambda moved: by_unknowns(moved)[1], jax.eval_shape(lambda: unknowns), tags=_structure(unknowns)
+    )
+    solver = problem.solver.linear_solver if isinstance(problem.solver, Newton) else _LINEAR
+    return lx.linear_solve(operator, jax.tree.map(jnp.negative, residual), solver).value
+
+
+_LINEAR = lx.AutoLinearSolver(well_posed=True)
+
+
+def _zero(leaf: Any) -> Any:
+    """Returns the tangent of what is told of a solve and is not differentiated."""
+    if jnp.issubdtype(leaf.dtype, jnp.inexact):
+        return jnp.zeros_like(leaf)
+    return np.zeros(leaf.shape, jax.dtypes.float0)
+
+
+def _options(problem: Problem, start: Values) -> dict[str, Any]:
+    """Returns what the solver is told of the unknowns: which residuals are changes, and their bounds."""
+    changes = problem.changes
+    options = {
+        "changes": {name: jax.tree.map(partial(_constant, changes[name]), start[name]) for name in start}
+    }
+    bounds = {output.name: output.bounds for node in problem.cycle.nodes for output in node.outputs}
+    if all(bounds[name] is None for name in start):
+        return options
+    for place, (key, none) in enumerate((("lower", -jnp.inf), ("upper", jnp.inf))):
+        options[key] = {name: _end(bounds[name], place, none, start[name]) for name in start}
+    return options
+
+
+def _end(bounds: Any, place: int, none: float, value: Any) -> Any:
+    """Returns one end of the bounds of an unknown, in its shape."""
+    end = None if bounds is None else bounds[place]
+    return jax.tree.map(
+        lambda leaf: jnp.broadcast_to(jnp.asarray(none if end is None else end, leaf.dtype), leaf.shape),
+        value,
+    )
 
 
 def _constant(value: bool, _: Any) -> bool:
     return value
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _pass(
-    cycle: Cycle, cut: tuple[str, ...], known: Values, unknowns: Values, guesses: Values
+@partial(jax.jit, static_argnums=0)
+def passed(
+    problem: Problem, known: Values, unknowns: Values, guesses: Values
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Solve]]:
     """Returns what one pass over the cycle writes, what it ends with at the cut, and how solves inside went.
 
@@ -99,11 +230,11 @@ def _pass(
     written: dict[str, Any] = {}
     ends: dict[str, Any] = {}
     solves: dict[str, Solve] = {}
-    for node in order(cycle, cut):
+    for node in order(problem.cycle, problem.cut):
         came, inside = node.run(values, guesses)
         solves.update(inside)
         for name, value in came.items():
-            (ends if name in cut else written)[name] = value
+            (ends if name in problem.cut else written)[name] = value
         values.update(written)
     return written, ends, solves
 

@@ -10,7 +10,6 @@ from jax.flatten_util import ravel_pytree
 
 from couplax.graph import order
 from couplax.solve._closure import Closure
-from couplax.solve._cycle import changes
 from couplax.solve._singular import singular_parts
 
 Values = Mapping[str, Any]
@@ -44,11 +43,7 @@ def _residual(closure: Closure, given: Values, unknowns: Values, guesses: Values
         came, _ = node.run(values, guesses)
         ends.update({name: value for name, value in came.items() if name in closure.cut})
         values.update({name: value for name, value in came.items() if name not in closure.cut})
-    change = changes(closure.cycle, closure.cut)
-    return {
-        name: jax.tree.map(jnp.subtract, ends[name], unknowns[name]) if change[name] else ends[name]
-        for name in closure.cut
-    }
+    return closure.problem.residual(ends, unknowns)
 
 
 def _elements(name: str, value: Any) -> list[str]:
