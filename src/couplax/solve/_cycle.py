@@ -1,8 +1,8 @@
 """The solution of a cut cycle, as a differentiable function of what the cycle reads.
 
-With the unknowns u, what is read k, and what a pass over the cycle gives, residuals r(k, u) and all else that is
-written w(k, u): the solution u(k) has r(k, u) = 0, so that du = -r_u^-1 r_k dk and dw = w_k dk + w_u du. All of
-these are products with the one linearisation of one pass at the solution; no iteration is differentiated.
+With the unknowns u and what is read k, a pass over the cycle gives residuals r(k, u) and all else that is
+written, w(k, u). The solution u(k) has r(k, u) = 0, so that du = -r_u^-1 r_k dk and dw = w_k dk + w_u du: all of
+these are products with linearisations of one pass, at the solution. No iteration is differentiated.
 """
 
 from collections.abc import Mapping
@@ -136,7 +136,7 @@ def _root(
         "iterations": solution.stats["num_steps"],
         "history": solution.stats.get("residuals"),
     }
-    return solution.value, went
+    return dict(solution.value), went
 
 
 @partial(_root.defjvp, symbolic_zeros=True)
@@ -151,7 +151,7 @@ def _root_jvp(problem: Problem, primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _residuals(problem: Problem, known: Values, inner: Values, unknowns: Values) -> tuple[Any, Any]:
-    """Returns what a pass writes and the residuals, and aside what it ends with and how solves inside went."""
+    """Returns what a pass writes and the residuals; aside what it ends with and how solves inside went."""
     written, ends, inside = passed(problem, known, unknowns, inner)
     return (written, problem.residual(ends, unknowns)), (ends, inside)
 
