@@ -8,7 +8,11 @@ import couplax as cpx
 jax.config.update("jax_enable_x64", True)
 
 
-@cpx.component(cpx.output("wake", units="m/s"), cpx.output("through", units="m/s"))
+@cpx.component(
+    cpx.output("wake", units="m/s"),
+    cpx.output("through", units="m/s"),
+    cpx.input("induction", bounds=(0.0, 0.5), description="share of the wind's speed that the rotor takes"),
+)
 def slipstream(induction, wind=10.0):
     """Returns the speeds of the air far behind the rotor and through it (momentum theory)."""
     wake = wind * (1 - 2 * induction)
@@ -38,7 +42,7 @@ turbine = cpx.Model(slipstream, rotor, coefficients, loss)
 def main():
     print(turbine.run(induction=0.25))
 
-    best = cpx.minimise(turbine, "loss", design={"induction": (0.0, 0.5)}, start={"induction": 0.1})
+    best = cpx.minimise(turbine, "loss", design="induction", start={"induction": 0.1})
     print(best)
     assert abs(best["power_coefficient"] - 16 / 27) < 1e-10
     assert abs(best["induction"] - 1 / 3) < 1e-5

@@ -9,7 +9,7 @@ import couplax as cpx
 jax.config.update("jax_enable_x64", True)
 
 
-@cpx.component(cpx.output("eccentric", guess=jnp.pi, description="eccentric anomaly [rad]"))
+@cpx.component(cpx.output("eccentric", guess=jnp.pi, units="rad", description="eccentric anomaly"))
 def equation(eccentric, mean, eccentricity):
     return mean + eccentricity * jnp.sin(eccentric)
 
