@@ -58,6 +58,7 @@ def arrival(x, y):
 
 
 slide = cpx.Model(acceleration, across, down, arrival)
+BOUNDS = {"angle": (0.0, np.pi), "duration": (0.5, 5.0)}  # from the vertical [rad], [s]
 TRIAL = {"angle": np.linspace(0.1, 2.0, ORDER), "duration": 1.5}
 
 
@@ -65,7 +66,7 @@ def main():
     fastest = cpx.minimise(
         slide,
         "duration",
-        design={"angle": (None, None), "duration": (0.1, 10.0)},
+        design=BOUNDS,
         constraints={"miss": 0.0},
         start=TRIAL,
         architecture=cpx.SAND(),

@@ -39,7 +39,7 @@ def test_the_fastest_slide_is_the_cycloid(architecture: Any) -> None:
     fastest = cpx.minimise(
         brachistochrone.slide,
         "duration",
-        design={"angle": (None, None), "duration": (0.1, 10.0)},
+        design=brachistochrone.BOUNDS,
         constraints={"miss": 0.0},
         start=brachistochrone.TRIAL,
         architecture=architecture,
