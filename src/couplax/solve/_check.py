@@ -152,7 +152,7 @@ def _check_batched(
     operands: Sequence[Any], axes: Sequence[int | None], *, report: AbstractReport
 ) -> tuple[Any, None]:
     pairs = zip(operands, axes, strict=True)
-    fronted = [x[None] if axis is None else jnp.moveaxis(x, axis, 0) for x, axis in pairs]
+    fronted = [jnp.expand_dims(x, 0) if axis is None else jnp.moveaxis(x, axis, 0) for x, axis in pairs]
     return solve_check_p.bind(*fronted, report=report), None
 
 
