@@ -251,3 +251,48 @@ def test_couplings_without_a_start_start_at_what_the_others_make_of_them() -> No
     # At z = (5, 2), x_1 = 1 and y_2 = 1.
     np.testing.assert_allclose(optimum.history.design["target(y_1)"][0], 25 + 2 + 1 - 0.2)
     np.testing.assert_allclose(optimum.history.design["target(y_2)"][0], 1)
+
+
+@cpx.component("p")
+def pressed(x: Any, q: Any) -> Any:
+    return 0.2 * q + x
+
+
+@cpx.component(cpx.output("q"))
+def bent(p: Any) -> Any:
+    return 0.3 * jnp.sin(p) + jnp.array([1.0, 2.0, 3.0])
+
+
+@cpx.component("f")
+def spread_cost(p: Any, q: Any) -> Any:
+    return jnp.sum(p**2) + jnp.sum(q**2)
+
+
+@over_architectures
+def test_a_scalar_start_is_spread_over_the_shape_of_its_coupling(architecture: Any) -> None:
+    optimum = cpx.minimise(
+        cpx.Model(pressed, bent, spread_cost),
+        "f",
+        design={"x": (-5, 5)},
+        start={"x": np.zeros(3), "q": 0.0},
+        architecture=architecture,
+    )
+    assert optimum["q"].shape == (3,)
+    # For each number by itself: the least p^2 + q^2 with q = .3 sin p + (1, 2, 3), over all p.
+    p = np.linspace(-3, 3, 600001)[:, None]
+    least = np.min(p**2 + (0.3 * np.sin(p) + np.array([1.0, 2.0, 3.0])) ** 2, axis=0)
+    np.testing.assert_allclose(optimum["f"], np.sum(least), rtol=1e-8)
+
+
+@pytest.mark.parametrize("architecture", [cpx.IDF(), cpx.SAND()], ids=lambda each: each.name)
+def test_a_start_of_another_shape_than_its_coupling_is_told(architecture: Any) -> None:
+    with pytest.raises(
+        cpx.ModelError, match=r"`q` starts at float64\[1\], and the model writes it as float64\[3\]"
+    ):
+        cpx.minimise(
+            cpx.Model(pressed, bent, spread_cost),
+            "f",
+            design={"x": (-5, 5)},
+            start={"x": np.zeros(3), "q": np.zeros(1), "p": np.zeros(3)},
+            architecture=architecture,
+        )

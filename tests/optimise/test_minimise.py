@@ -176,8 +176,9 @@ def test_a_model_is_traced_for_its_programs_only_and_never_again(
 ) -> None:
     once = cpx.minimise(counted(), "f", **SELLAR, architecture=architecture)
     assert once.evaluations.analyses > 5
-    # Once for what the architecture runs, and by IDF and SAND once for the start of y_1.
-    assert len(traced) <= 2
+    # By MDF for the values, and at a solution for the derivatives; by IDF and SAND once, and once for the
+    # start of y_1. What matters: not for each point.
+    assert len(traced) <= 3
     traced.clear()
     # An equal model, built anew, from another start, with another fixed value and another limit.
     start: Any = {**SELLAR["start"], "z_1": 4.0, "y_2": 2.0}

@@ -90,7 +90,7 @@ def test_a_bound_the_wrong_way_round_and_a_start_outside_its_bounds_are_told_tog
     assert found == (
         "design variable `z_1` has its limits the wrong way round at `z_1`: lower 10, upper -10. Pass "
         "(lower, upper).",
-        "`z_2` starts at 2, outside its bounds, 0 to 1. Start it inside: start={'z_2': ...}.",
+        "`z_2` starts at 2, outside its bounds, 0 to 1. Start it inside.",
     )
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import equinox as eqx
@@ -44,6 +44,10 @@ class Analysis:
         """The closed cycles whose solutions can be given."""
         return tuple(iterated(self.program.steps))
 
+    def solutions(self, solves: Mapping[str, Solve]) -> dict[str, Any]:
+        """Returns the unknowns of the closed cycles at the end of their solves, by name."""
+        return {name: solves[closure.name].values[name] for closure in self.iterated for name in closure.cut}
+
     @cached_property
     def at_solution(self) -> "Analysis":
         """The same for points where the solves are done, whose solutions are given as guesses."""
@@ -52,6 +56,12 @@ class Analysis:
     @cached_property
     def _hash(self) -> int:
         return hash((self.program, self.design, self.objective, self.constraints))
+
+
+@lru_cache(maxsize=64)
+def shared(analysis: Analysis) -> Analysis:
+    """Returns the first analysis equal to this one, so that it is found at a glance at each point."""
+    return analysis
 
 
 class Point(eqx.Module):
@@ -66,14 +76,6 @@ class Point(eqx.Module):
     watched: Float[Array, " watched"]
     values: dict[str, Any]
     solves: dict[str, Solve]
-
-    def unknowns(self, analysis: Analysis) -> dict[str, Any]:
-        """Returns the unknowns at the end of the solves of `analysis`, by name."""
-        return {
-            name: self.solves[closure.name].values[name]
-            for closure in analysis.iterated
-            for name in closure.cut
-        }
 
 
 @partial(jax.jit, static_argnums=0)

@@ -18,11 +18,13 @@ class State:
     Attributes:
         name: of the input by which the optimiser gives it.
         variable: what it stands for in the user's model.
+        computed: the name of what the model writes in its shape.
         residual: the name of what is zero where the two agree.
     """
 
     name: str
     variable: str
+    computed: str
     residual: str
 
 

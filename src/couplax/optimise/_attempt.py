@@ -55,7 +55,7 @@ def optimum_of(attempt: Attempt, report: Report, names: tuple[str, ...]) -> Opti
         scaling=scaled.scaling,
         design=design,
         optimality=conditions,
-        guesses={**prepared.guesses, **evaluated.point.unknowns(prepared.analysis)},
+        guesses={**prepared.guesses, **prepared.analysis.solutions(evaluated.point.solves)},
     )
     return Optimum(
         converged=converged,

@@ -105,7 +105,7 @@ class Evaluator:
 
     def _solutions(self, known: Evaluated) -> dict[str, Any]:
         """Returns the unknowns of the solves at a point that was analysed."""
-        return {**self.guesses, **known.point.unknowns(self.analysis)}
+        return {**self.guesses, **self.analysis.solutions(known.point.solves)}
 
     def inside(self, design: Vector) -> Vector:
         """Returns the design, roundings beyond the bounds taken off."""
@@ -127,7 +127,7 @@ class Evaluator:
         self.counts.analyses += 1
         self.counts.failures += not found.ok
         if self.warm and converged:
-            self._last = point.unknowns(self.analysis)
+            self._last = self.analysis.solutions(point.solves)
         self._known[key] = found
         if len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)

@@ -39,7 +39,12 @@ class IDF(AbstractArchitecture):
     def states(self, graph: Graph) -> tuple[State, ...]:
         """Returns the couplings between different nodes of a cycle."""
         return tuple(
-            State(name=f"target({name})", variable=name, residual=f"{name} - target({name})")
+            State(
+                name=f"target({name})",
+                variable=name,
+                computed=name,
+                residual=f"{name} - target({name})",
+            )
             for cycle in _opened(graph).cycles
             for name in _between(cycle)
         )

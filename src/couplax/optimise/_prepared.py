@@ -1,6 +1,6 @@
 """A problem made ready: the program that is run at each point, and all the numbers that go with it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,18 +8,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from couplax._errors import ModelError, original_errors
+from couplax._errors import ModelError
 from couplax._tree import describe
-from couplax.graph import Graph, choose_cut
-from couplax.solve import evaluate, program
+from couplax.graph import Graph
+from couplax.solve import Program, program
 
-from ._analysis import Analysis, analyse
-from ._architecture import AbstractArchitecture, Formulation, State
+from ._analysis import Analysis, shared
+from ._architecture import AbstractArchitecture
 from ._layout import Layout, block_of
 from ._limits import Limits, LimitsFault, joined, limits_of
 from ._method import AbstractMethod, faults_of
 from ._request import Request
 from ._space import Space, design_space, state_space
+from ._starts import guesses_of, starts_of, traced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,16 +28,15 @@ class Prepared:
     """All that is needed to evaluate the problem, in the model's units.
 
     Attributes:
-        graph: as it runs; `states`: what the optimiser took over from solvers.
+        graph: as it runs.
         analysis: what is run at each point.
-        space: the design variables of the user, and after them the states.
+        space: the design variables of the user, and after them those of the architecture.
         given: the values of other inputs; `fixed`: those among them that the analysis reads.
         guesses: where unknowns start, in their shapes.
         constraints: how the constraints lie in a flat vector; `limits`: theirs.
     """
 
     graph: Graph
-    states: tuple[State, ...]
     analysis: Analysis
     space: Space
     given: Mapping[str, Any]
@@ -49,122 +49,72 @@ class Prepared:
 def prepare(
     graph: Graph, request: Request, architecture: AbstractArchitecture, method: AbstractMethod
 ) -> Prepared:
-    """Returns the problem made ready.
+    """Returns the problem made ready, its shapes found by tracing.
 
     Raises:
         ModelError: with what does not fit the model.
     """
     design = design_space(graph, request)
-    given = {**graph.defaults, **request.fixed}
-    declared = {name: out.guess for name, out in graph.written.items() if out.guess is not None}
-    starts = {**declared, **{name: value for name, value in request.start.items() if name in graph.written}}
-    states = architecture.states(graph)
-    formulation = architecture.formulate(graph, states, starts)
-    known = {**given, **design.layout.named(design.start)}
-    starts.update(_missing(graph, architecture, states, starts, known))
-    space = design + state_space(graph, {state.variable: state for state in states}, starts)
-    bounded = [
-        name
-        for name, part in space.layout.slices.items()
-        if np.isfinite(np.concatenate([space.limits.lower[part], space.limits.upper[part]])).any()
-    ]
-    residuals = tuple(state.residual for state in states)
-    faults = list(faults_of(method, constraints=[*request.constraints, *residuals], bounded=bounded))
-    if faults:
-        raise ModelError(faults)
-    return _ready(formulation, request, space, given, starts)
-
-
-def _missing(
-    graph: Graph,
-    architecture: AbstractArchitecture,
-    states: Collection[State],
-    starts: Mapping[str, Any],
-    known: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Returns the starts of the states that have none: what the model computes from the others.
-
-    Raises:
-        ModelError: the others are too few.
-    """
-    missing = [state.variable for state in states if state.variable not in starts]
-    if not missing:
-        return {}
-    started = [state for state in states if state.variable in starts]
-    partly = architecture.formulate(graph, started, starts)
-    if partly.open:
-        wanted = [name for cycle in partly.open for name in choose_cut(cycle)]
-        raise ModelError([_no_start(name) for name in wanted])
-    run = program(partly.graph, missing)
-    given = {**known, **{state.name: starts[state.variable] for state in started}}
-    guesses = _guesses(run.unknowns, starts)
-    with original_errors():
-        values, _ = evaluate(run, {name: given[name] for name in run.inputs}, guesses)
-    return {name: values[name] for name in missing}
-
-
-def _guesses(names: Collection[str], starts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the starts of the unknowns `names`.
-
-    Raises:
-        ModelError: one has none.
-    """
-    missing = [name for name in names if name not in starts]
-    if missing:
-        raise ModelError([_no_start(name) for name in missing])
-    return {name: jax.tree.map(lambda leaf: np.asarray(leaf, float), starts[name]) for name in names}
-
-
-def _no_start(name: str) -> str:
-    return (
-        f"`{name}` is found by iteration and has no start. Pass start={{{name!r}: ...}}, or declare "
-        f"couplax.output({name!r}, guess=...)."
-    )
-
-
-def _ready(
-    formulation: Formulation,
-    request: Request,
-    space: Space,
-    given: Mapping[str, Any],
-    starts: Mapping[str, Any],
-) -> Prepared:
-    """Returns the problem, its shapes found by tracing."""
-    graph = formulation.graph
+    others = {**graph.defaults, **request.fixed}
+    given = {name: value for name, value in others.items() if name not in request.design}
+    known = {**given, **_traceable(design)}
+    starts = starts_of(graph, request.start, architecture, known)
+    formulation = architecture.formulate(graph, architecture.states(graph), starts)
     names = (*request.constraints, *(state.residual for state in formulation.states))
-    analysis = _analysis(graph, space.layout, request.objective, names)
-    read = [name for name in analysis.program.inputs if name not in space.layout.names]
-    fixed = {name: given[name] for name in read}
-    guesses = _guesses(analysis.program.unknowns, starts)
-    structs = jax.eval_shape(
-        lambda *numbers: analyse(analysis, *numbers), jnp.asarray(space.start), fixed, guesses
-    )
-    shapes = {**space.layout.named(space.start), **structs.values}
-    _check_objective(request.objective, shapes[request.objective])
-    layout = Layout(tuple(block_of(name, shapes[name]) for name in names))
+    run = _program(formulation.graph, (request.objective, *names))
+    guesses = guesses_of(run, starts)
+    found = traced(run, formulation.states, starts, known, guesses)
+    space = design + state_space(graph, formulation.states, found.starts)
+    structs = {**_traceable(space), **found.values}
+    _check_method(method, space, names)
+    _check_objective(request.objective, structs)
+    analysis = shared(Analysis(run, space.layout, request.objective, names))
+    layout = Layout(tuple(block_of(name, structs[name]) for name in names))
     return Prepared(
-        graph=graph,
-        states=formulation.states,
+        graph=formulation.graph,
         analysis=analysis,
         space=space,
-        given={name: value for name, value in given.items() if name not in space.layout.names},
-        fixed=fixed,
-        guesses=_in_shape(guesses, structs.unknowns(analysis)),
+        given=given,
+        fixed={name: value for name, value in given.items() if name in run.inputs},
+        guesses=_in_shape(guesses, analysis.solutions(found.solves)),
         constraints=layout,
         limits=_limits(layout, request.constraints),
     )
 
 
-def _analysis(graph: Graph, design: Layout, objective: str, constraints: tuple[str, ...]) -> Analysis:
+def _traceable(space: Space) -> dict[str, Any]:
+    """Returns the start of each variable as the analysis will have it."""
+    return {
+        block.name: jax.tree.map(
+            lambda struct, leaf: jnp.asarray(leaf, struct.dtype),
+            jax.tree.unflatten(block.tree, block.structs),
+            block.shaped(space.start[space.layout.slices[block.name]]),
+        )
+        for block in space.layout.blocks
+    }
+
+
+def _program(graph: Graph, watched: Iterable[str]) -> Program:
     """Returns what is run at each point: all that the steps on the way to what is watched compute."""
-    watched = [name for name in (objective, *constraints) if name in graph.written]
-    needed = program(graph, watched).steps
-    outputs = [output.name for step in needed for output in step.outputs]
-    return Analysis(program(graph, outputs), design, objective, constraints)
+    needed = program(graph, [name for name in watched if name in graph.written]).steps
+    return program(graph, [output.name for step in needed for output in step.outputs])
 
 
-def _check_objective(name: str, struct: Any) -> None:
-    leaves = jax.tree.leaves(struct)
+def _check_method(method: AbstractMethod, space: Space, constraints: tuple[str, ...]) -> None:
+    """Raises where the method does not take the problem that the architecture makes."""
+    limits = space.limits
+    bounded = [
+        name
+        for name, part in space.layout.slices.items()
+        if np.isfinite(np.concatenate([limits.lower[part], limits.upper[part]])).any()
+    ]
+    faults = list(faults_of(method, constraints=list(constraints), bounded=bounded))
+    if faults:
+        raise ModelError(faults)
+
+
+def _check_objective(name: str, structs: Mapping[str, Any]) -> None:
+    leaves = jax.tree.leaves(structs[name])
     if len(leaves) != 1 or leaves[0].shape != ():
         said = ", ".join(describe(leaf) for leaf in leaves)
         raise ModelError(
@@ -174,16 +124,14 @@ def _check_objective(name: str, struct: Any) -> None:
 
 def _in_shape(guesses: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the guesses in the shapes of the unknowns, so that solutions can stand in for them."""
-    fitted = {
-        name: jax.tree.map(
-            lambda leaf, struct: np.broadcast_to(leaf, struct.shape).astype(struct.dtype),
-            guess,
-            wanted[name],
-        )
+
+    def fitted(leaf: Any, struct: Any) -> Any:
+        return np.broadcast_to(leaf, struct.shape).astype(struct.dtype)
+
+    return {
+        name: jax.tree.map(fitted, guess, wanted[name]) if name in wanted else guess
         for name, guess in guesses.items()
-        if name in wanted
     }
-    return {**guesses, **fitted}
 
 
 def _limits(layout: Layout, given: Mapping[str, Any]) -> Limits:

@@ -30,7 +30,7 @@ class SAND(AbstractArchitecture):
         """Returns the variables that are found by solving and not by computing one after the other."""
         opened = _opened(graph)
         return tuple(
-            State(name=output.name, variable=output.name, residual=_residual_name(node, output.name))
+            _state(node, output.name)
             for cycle in opened.cycles
             for node in cycle.nodes
             for output in node.outputs
@@ -45,7 +45,7 @@ class SAND(AbstractArchitecture):
         explicit = {output.name for node in opened.nodes for output in node.outputs if _is_computed(node)}
         # First of all, since the first reader of a state says in which units it is given.
         meeting = [
-            difference(_computed_name(name), name, written[name], state.residual)
+            difference(state.computed, name, written[name], state.residual)
             for name, state in by_name.items()
             if name in explicit
         ]
@@ -61,10 +61,11 @@ def _computed_name(variable: str) -> str:
     return f"computed({variable})"
 
 
-def _residual_name(node: Node, variable: str) -> str:
-    if node.kind is Kind.RESIDUAL:
-        return f"residual({variable})"
-    return f"{_computed_name(variable)} - {variable}"
+def _state(node: Node, variable: str) -> State:
+    """Returns the state that stands for a variable that `node` writes."""
+    computed = f"residual({variable})" if node.kind is Kind.RESIDUAL else _computed_name(variable)
+    residual = computed if node.kind is Kind.RESIDUAL else f"{computed} - {variable}"
+    return State(name=variable, variable=variable, computed=computed, residual=residual)
 
 
 def _opened(graph: Graph) -> Graph:
@@ -83,13 +84,7 @@ def _parts(node: Node) -> Iterator[Node]:
 
 def _asked(node: Node, states: Mapping[str, State]) -> Node:
     """Returns the node writing under other names what the optimiser gives."""
-    names = {
-        output.name: states[output.name].residual
-        if node.kind is Kind.RESIDUAL
-        else _computed_name(output.name)
-        for output in node.outputs
-        if output.name in states
-    }
+    names = {output.name: states[output.name].computed for output in node.outputs if output.name in states}
     if not names or (node.kind is Kind.RESIDUAL and len(names) < len(node.outputs)):
         return node
     if not isinstance(node, Component):

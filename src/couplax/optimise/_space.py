@@ -1,7 +1,8 @@
 """The design space: what the optimiser changes, between which bounds, and from where."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -47,57 +48,72 @@ def design_space(graph: Graph, request: Request) -> Space:
     Raises:
         ModelError: with every bound and start that cannot be.
     """
-    faults: list[str] = []
-    blocks: list[Block] = []
-    limits: list[Limits] = []
-    starts: list[Vector] = []
-    for name, given in request.design.items():
+
+    def variable(name: str) -> Space:
         declared = graph.free[name]
         start = _array(request.start.get(name, declared.default))
-        wrong = list(_start_faults(name, start, declared))
-        if wrong:
-            faults += wrong
-            continue
+        _raise(_start_faults(name, start, declared))
         block = block_of(name, _structs(start, declared))
-        try:
-            bounds = _bounds(given, declared.bounds, block)
-            starts.append(block.flat(start))
-        except LimitsFault as fault:
-            faults.append(f"design variable `{name}` {fault}")
-            continue
-        faults += _outside(name, block, bounds, starts[-1])
-        blocks.append(block)
-        limits.append(bounds)
-    if faults:
-        raise ModelError(faults)
-    return Space(Layout(tuple(blocks)), joined(limits), np.concatenate(starts))
+        return _variable("design variable", block, request.design[name], declared.bounds, start)
+
+    return _together(partial(variable, name) for name in request.design)
 
 
-def state_space(graph: Graph, states: Mapping[str, State], starts: Mapping[str, Any]) -> Space:
+def state_space(graph: Graph, states: Collection[State], starts: Mapping[str, Any]) -> Space:
     """Returns the space of the variables that the architecture takes over from the solvers.
 
     Args:
         graph: the user's, which declares bounds.
-        states: by their variable.
-        starts: where each variable starts, by its name in the user's model.
+        starts: where each state starts, by its variable's name in the user's model.
 
     Raises:
         ModelError: with every bound and start that cannot be.
     """
-    blocks = [block_of(state.name, _floats(starts[name])) for name, state in states.items()]
-    limits: list[Limits] = []
+
+    def variable(state: State) -> Space:
+        start = starts[state.variable]
+        block = block_of(state.name, _floats(start))
+        return _variable("coupling variable", block, DECLARED, graph.written[state.variable].bounds, start)
+
+    return _together(partial(variable, state) for state in states)
+
+
+def _together(variables: Iterable[Callable[[], Space]]) -> Space:
+    """Returns the space of all the variables.
+
+    Raises:
+        ModelError: with the faults of all of them.
+    """
     faults: list[str] = []
-    for name, block in zip(states, blocks, strict=True):
+    found = Space(Layout(()), joined([]), np.zeros(0))
+    for variable in variables:
         try:
-            limits.append(_bounds(DECLARED, graph.written[name].bounds, block))
-        except LimitsFault as fault:
-            faults.append(f"coupling variable `{name}` {fault}")
-            continue
-        faults += _outside(name, block, limits[-1], block.flat(starts[name]))
+            found += variable()
+        except ModelError as error:
+            faults += error.faults
+    _raise(faults)
+    return found
+
+
+def _raise(faults: Iterable[str]) -> None:
+    faults = tuple(faults)
     if faults:
         raise ModelError(faults)
-    flat = [block.flat(starts[name]) for name, block in zip(states, blocks, strict=True)]
-    return Space(Layout(tuple(blocks)), joined(limits), np.concatenate([np.zeros(0), *flat]))
+
+
+def _variable(what: str, block: Block, given: Any, declared: Any, start: Any) -> Space:
+    """Returns the space of one variable.
+
+    Raises:
+        ModelError: its bounds or its start cannot be.
+    """
+    try:
+        limits = _bounds(given, declared, block)
+    except LimitsFault as fault:
+        raise ModelError([f"{what} `{block.name}` {fault}"]) from None
+    numbers = block.flat(start)
+    _raise(_outside(block, limits, numbers))
+    return Space(Layout((block,)), limits, numbers)
 
 
 def _array(start: Any) -> Any:
@@ -167,10 +183,10 @@ def _floats(value: Any) -> Any:
     return jax.tree.map(struct, value)
 
 
-def _outside(name: str, block: Block, limits: Limits, start: Vector) -> Iterator[str]:
+def _outside(block: Block, limits: Limits, start: Vector) -> Iterator[str]:
     """Yields a fault for a start that is outside its bounds."""
     for number in np.flatnonzero(limits.violation(start) > 0)[:1]:
         yield (
             f"`{block.labels[number]}` starts at {start[number]:g}, outside its bounds, "
-            f"{limits.lower[number]:g} to {limits.upper[number]:g}. Start it inside: start={{{name!r}: ...}}."
+            f"{limits.lower[number]:g} to {limits.upper[number]:g}. Start it inside."
         )

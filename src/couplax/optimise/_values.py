@@ -39,7 +39,7 @@ def values_at(prepared: Prepared, evaluated: Evaluated, design: Vector) -> dict[
     run = whole(prepared)
     if len(run.steps) == len(prepared.analysis.program.steps):
         return {**given, **evaluated.point.values}
-    start = {**prepared.guesses, **evaluated.point.unknowns(prepared.analysis)}
+    start = {**prepared.guesses, **prepared.analysis.solutions(evaluated.point.solves)}
     with original_errors():
         values, _ = evaluate(run, {name: given[name] for name in run.inputs}, start)
     return {**given, **values}
