@@ -135,6 +135,20 @@ def test_where_a_terminal_has_no_blocks_nothing_is_plotted(
     assert text.isascii()
 
 
+def test_of_very_many_values_the_first_and_the_last_are_shown() -> None:
+    names = [f"v{k}" for k in range(500)]
+    results = Results(dict.fromkeys(names, 1.5), {})
+    rows = repr(results).splitlines()
+    assert len(rows) == 81
+    assert (rows[0], rows[-1]) == ("v0    1.5", "v499  1.5")
+    assert "420 more values" in rows[60]
+    assert "420 more values" in results._repr_html_()
+
+
+def test_a_solve_prints_in_a_line(result: Results) -> None:
+    assert repr(result.solves) == "{'up + down': <solve by Newton for y: converged>}"
+
+
 def test_results_print_inside_a_program_and_by_lanes() -> None:
     printed: list[str] = []
     jax.jit(lambda a: printed.append(repr(run(a))))(0.25)

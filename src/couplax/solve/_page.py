@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from couplax.solve._numbers import text_of
 from couplax.solve._plot import sparkline
 from couplax.solve._solve import Solve
-from couplax.solve._table import Shown, calls_outside, flaws, outcome, worst
+from couplax.solve._table import Shown, calls_outside, flaws, outcome, shortened, worst
 
 _CELL = "padding: 2px 14px 2px 0; text-align: left; vertical-align: middle; white-space: nowrap"
 _NUMBER = f"{_CELL}; white-space: pre; font-family: monospace"
@@ -28,12 +28,13 @@ def page(results: Shown) -> str:
 
 
 def _values(results: Shown) -> str:
-    labels = {name: results.about.label(name) for name, _ in results.items()}
+    shown = shortened(list(results.items()))
+    labels = {name: results.about.label(name) for name, _ in shown}
     heads = ["name", "value"]
     heads += ["units"] if any(label.units for label in labels.values()) else []
     heads += ["description"] if any(label.description for label in labels.values()) else []
     rows: list[str] = []
-    for name, value in results.items():
+    for name, value in shown:
         said = {"units": labels[name].units, "description": labels[name].description}
         cells = [_cell(name, _NUMBER), _cell(text_of(value), _NUMBER)]
         rows.append("".join([*cells, *(_cell(said[head], _CELL) for head in heads[2:])]))

@@ -17,7 +17,7 @@ import optimistix as optx
     meta_fields=["cut", "solver", "verdicts", "codes"],
     drop_fields=["calls"],
 )
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Solve:
     """How a solve went; a JAX pytree. Under a `vmap` its arrays have a leading axis of lanes.
 
@@ -94,6 +94,11 @@ class Solve:
         kinds, counts = np.unique(np.asarray(self.verdict), return_counts=True)
         pairs = zip(kinds, counts, strict=True)
         return ", ".join(f"{count} {_said(self.verdicts, int(kind))}" for kind, count in pairs)
+
+    def __repr__(self) -> str:
+        """Returns the solver, where it cut and how it ended."""
+        cut = f" for {', '.join(self.cut)}" if self.cut else ""
+        return f"<solve by {self.solver}{cut}: {self.status}>"
 
 
 def verdict_of(result: Any) -> Any:

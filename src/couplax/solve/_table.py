@@ -15,6 +15,8 @@ from couplax.solve._numbers import text_of
 from couplax.solve._plot import blocks
 from couplax.solve._solve import Solve
 
+_MOST_ROWS, _FIRST_ROWS, _LAST_ROWS = 100, 60, 20
+
 
 class Shown(Protocol):
     """What is shown of results."""
@@ -36,10 +38,18 @@ def table(results: Shown) -> str:
     """Returns the table: names, values, units and descriptions; then what is to be said of the run."""
     rows = [
         (name, text_of(value), results.about.label(name).units, results.about.label(name).description)
-        for name, value in results.items()
+        for name, value in shortened(list(results.items()))
     ]
     remarks = [*flaws(results), *(f"{name}: {outcome(solve)}" for name, solve in results.solves.items())]
     return "\n".join([*_aligned(rows), *remarks, *calls_outside(results)])
+
+
+def shortened(values: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Returns the values that a table shows: of very many the first and the last, and how many between."""
+    if len(values) <= _MOST_ROWS:
+        return values
+    between = f"{len(values) - _FIRST_ROWS - _LAST_ROWS} more values"
+    return [*values[:_FIRST_ROWS], ("...", between), *values[-_LAST_ROWS:]]
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> Iterator[str]:
