@@ -1,5 +1,7 @@
 """Calls of codes outside JAX are counted while a program runs, and found in it before it runs."""
 
+import ctypes
+import ctypes.util
 import gc
 from typing import Any
 
@@ -66,3 +68,13 @@ def test_a_code_that_nobody_holds_any_more_is_forgotten() -> None:
     code("short-lived")(1.0)
     gc.collect()
     assert len(counts()) <= before
+
+
+def test_calls_that_programs_make_without_python_are_counted() -> None:
+    library = ctypes.CDLL(ctypes.util.find_library("m"))
+    cosine = cpx.foreign_c(library, "cos", {"x": jnp.float64}, jnp.float64, memo=0, name="cos of libm")
+    program = jax.jit(lambda x: jax.lax.fori_loop(0, 50, lambda _, c: cosine(c), x))
+    before = counts()
+    jax.block_until_ready(program(1.0))
+    assert counted_since(before) == {"cos of libm": Count(calls=50)}
+    np.testing.assert_allclose(program(1.0), 0.7390851332151607, rtol=1e-8)
