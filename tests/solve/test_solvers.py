@@ -87,6 +87,22 @@ def test_a_pytree_of_several_shapes_is_solved_in_its_own_precision(name: str, dt
     np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype == jnp.float32 else 1e-7)
 
 
+@pytest.mark.parametrize("name", VECTOR)
+def test_the_units_of_the_unknowns_change_no_step(name: str) -> None:
+    def passed(y: Any, units: Any) -> Any:
+        return units * (jnp.cos(MATRIX @ (y / units)) + SHIFT / 4)
+
+    def solved(units: Any) -> Any:
+        return fixed_point(VECTOR[name](atol=0.0), passed, units, units)
+
+    # Powers of two, by which no rounding changes.
+    units = 2.0 ** jnp.array([20, -17, 0, 9])
+    plain, scaled = (jax.jit(solved)(each) for each in (jnp.ones(4), units))
+    assert int(scaled.stats["num_steps"]) == int(plain.stats["num_steps"])
+    # GMRES has tolerances of its own, which are not scaled.
+    np.testing.assert_allclose(scaled.value / units, plain.value, rtol=1e-10)
+
+
 def pair(y: Any, weight: Any) -> Any:
     return weight * jnp.stack([jnp.cos(y[1]), jnp.sin(y[0]) + 1])
 

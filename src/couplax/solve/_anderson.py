@@ -12,7 +12,16 @@ from jaxtyping import Array, Bool, Float, PyTree, Scalar
 
 from couplax.solve._options import check_iterates
 from couplax.solve._progress import AbstractRecorded
-from couplax.solve._secant import AbstractMemory, Problem, SearchState, Vector, search_advanced, search_begun
+from couplax.solve._secant import (
+    AbstractMemory,
+    Problem,
+    Scales,
+    SearchState,
+    Vector,
+    search_advanced,
+    search_begun,
+    unknowns_scale,
+)
 from couplax.solve._tolerance import within
 
 
@@ -67,8 +76,8 @@ class Anderson(AbstractRecorded, optx.AbstractFixedPointSolver[Any, Any, SearchS
 
     Converged: |g_i(y) - y_i| <= atol + rtol |y_i| for every unknown i. The point returned is the last one
     evaluated, so that g was not called there in vain. A tolerance finer than ten roundings of the unknowns'
-    precision is taken as that. With `options={"lower": ..., "upper": ...}` every trial is projected into
-    these bounds.
+    precision is taken as that. Lengths are measured in these tolerances, so that the unknowns may differ in
+    their units. With `options={"lower": ..., "upper": ...}` every trial is projected into these bounds.
 
     Attributes:
         memory: how many secants are kept; no more are used than there are unknowns.
@@ -143,8 +152,13 @@ class Anderson(AbstractRecorded, optx.AbstractFixedPointSolver[Any, Any, SearchS
             change, at = unravel(residual), unravel(point)
             return within(change, at, rtol=self.rtol, atol=self.atol, norm=self.norm)
 
-        return Problem(unravel, options, residual, is_solved, self._empty)
+        def first(point: Vector, residual: Vector) -> tuple[Scales, _Window]:
+            scale = unknowns_scale(point, residual, rtol=self.rtol, atol=self.atol)
+            scales = Scales(scale, scale)
+            return scales, self._empty(point, scales)
 
-    def _empty(self, point: Vector) -> _Window:
+        return Problem(unravel, options, residual, is_solved, first, self._empty)
+
+    def _empty(self, point: Vector, scales: Scales) -> _Window:
         columns = jnp.zeros((point.size, min(self.memory, point.size)), point.dtype)
         return _Window(columns, columns, self.relaxation)

@@ -1,7 +1,7 @@
 """Bracketing of one scalar unknown: bisection, hastened by interpolation where that is safe."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -114,6 +114,9 @@ class Bisection(AbstractRecorded, optx.AbstractRootFinder[Any, Any, Any, _Bisect
 
     Source: Chandrupatla (1997), Advances in Engineering Software 28, 145-149.
     """
+
+    stalled: ClassVar[str] = "the residual has the same sign at both ends of the bracket"
+    """What `nonlinear_divergence` means here."""
 
     lower: float | None
     upper: float | None

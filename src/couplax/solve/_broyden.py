@@ -12,7 +12,16 @@ from jaxtyping import Array, Bool, Float, PyTree, Scalar
 
 from couplax.solve._options import changes_of
 from couplax.solve._progress import AbstractRecorded
-from couplax.solve._secant import AbstractMemory, Problem, SearchState, Vector, search_advanced, search_begun
+from couplax.solve._secant import (
+    AbstractMemory,
+    Problem,
+    Scales,
+    SearchState,
+    Vector,
+    search_advanced,
+    search_begun,
+    unknowns_scale,
+)
 from couplax.solve._tolerance import within
 
 _SMALLEST_CURVATURE = 0.1
@@ -55,7 +64,8 @@ class Broyden(AbstractRecorded, optx.AbstractRootFinder[Any, Any, Any, SearchSta
     Converged: e_i <= atol + rtol |y_i| for every unknown i, where e_i is |f_i| for an unknown of a cycle
     (`options={"changes": True}`, or a pytree of them), else the length of the next step, |(H f)_i|. The point
     returned is the last one evaluated. A tolerance finer than ten roundings of the unknowns' precision is
-    taken as that. With `options={"lower": ..., "upper": ...}` every trial is projected into these bounds.
+    taken as that. Lengths are measured in these tolerances, so that the unknowns may differ in their units.
+    With `options={"lower": ..., "upper": ...}` every trial is projected into these bounds.
 
     Attributes:
         rtol: relative tolerance; `atol`: absolute tolerance, in the unknowns' units.
@@ -126,25 +136,44 @@ class Broyden(AbstractRecorded, optx.AbstractRootFinder[Any, Any, Any, SearchSta
             error = unravel(jnp.where(is_change, residual, direction))
             return within(error, unravel(point), rtol=self.rtol, atol=self.atol, norm=self.norm)
 
-        def memory(point: Vector) -> _Inverse:
-            return _Inverse(_first_inverse(general, point, is_change))
+        def first(point: Vector, residual: Vector) -> tuple[Scales, _Inverse]:
+            if is_change.all():
+                scale = unknowns_scale(point, residual, rtol=self.rtol, atol=self.atol)
+                return Scales(scale, scale), _Inverse(-jnp.eye(point.size, dtype=point.dtype))
+            jacobian = _first_jacobian(general, point, is_change)
+            step = -jnp.linalg.solve(jacobian, residual)
+            scale = unknowns_scale(point, step, rtol=self.rtol, atol=self.atol)
+            scales = Scales(scale, _residuals_scale(jacobian, scale))
+            return scales, _inverse(jacobian, scales)
 
-        return Problem(unravel, options, residual, is_solved, memory)
+        def anew(point: Vector, scales: Scales) -> _Inverse:
+            if is_change.all():
+                return _Inverse(-jnp.eye(point.size, dtype=point.dtype))
+            return _inverse(_first_jacobian(general, point, is_change), scales)
+
+        return Problem(unravel, options, residual, is_solved, first, anew)
 
 
 def _left_out(leaves: Iterable[Any], condition: Iterable[bool]) -> list[Any]:
     return [leaf for leaf, holds in zip(leaves, condition, strict=True) if not holds]
 
 
-def _first_inverse(
+def _residuals_scale(jacobian: Float[Array, "n n"], unknowns: Vector) -> Vector:
+    scale = jnp.abs(jacobian) @ unknowns
+    return jnp.where(scale > 0, scale, 1)
+
+
+def _inverse(jacobian: Float[Array, "n n"], scales: Scales) -> _Inverse:
+    return _Inverse(jnp.linalg.inv(jacobian * scales.unknowns[None, :] / scales.residuals[:, None]))
+
+
+def _first_jacobian(
     general: Callable[[Vector], Float[Array, " general"]], point: Vector, is_change: np.ndarray
 ) -> Float[Array, "n n"]:
-    """Returns the inverse of a Jacobian with the rows of -1 for the changes, and true ones for the others.
+    """Returns a Jacobian with the rows of -1 for the changes, and true ones for the others.
 
     Args:
         general: the residuals that are no changes, alone: what only the changes need is not computed.
     """
     jacobian = -jnp.eye(point.size, dtype=point.dtype)
-    if is_change.all():
-        return jacobian
-    return jnp.linalg.inv(jacobian.at[np.flatnonzero(~is_change)].set(jax.jacfwd(general)(point)))
+    return jacobian.at[np.flatnonzero(~is_change)].set(jax.jacfwd(general)(point))

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Scalar
 
 from couplax.solve._options import kept_within_bounds
 from couplax.solve._progress import Progress, advanced, begun, picked
+from couplax.solve._tolerance import tolerance
 
 _REMEMBERED_SIZES = 5
 _SUFFICIENT_DECREASE = 1e-4
@@ -22,8 +23,27 @@ _REJECTIONS = 12
 Vector = Float[Array, " n"]
 
 
+class Scales(eqx.Module):
+    """What unknowns and residuals are measured in, so that none outweighs the others by its units.
+
+    Attributes:
+        unknowns: an equally important error of each unknown, its tolerance.
+        residuals: what such errors make of each residual.
+    """
+
+    unknowns: Vector
+    residuals: Vector
+
+
+def unknowns_scale(point: Vector, step: Vector, *, rtol: float, atol: float) -> Vector:
+    """Returns the tolerance of each unknown; the larger end of the first step tells its size."""
+    size = jnp.maximum(jnp.abs(point), jnp.where(jnp.isfinite(step), jnp.abs(point + step), 0))
+    scale = tolerance(size, rtol=rtol, atol=atol)
+    return jnp.where(scale > 0, scale, 1)
+
+
 class AbstractMemory(eqx.Module):
-    """What a secant method knows of f's inverse Jacobian."""
+    """What a secant method knows of f's inverse Jacobian, in scaled moves and changes."""
 
     @abstractmethod
     def direction(self, residual: Vector) -> Vector:
@@ -42,14 +62,16 @@ class Problem(eqx.Module):
         options: with the bounds.
         residual: f, and what the function gives besides.
         is_solved: whether a point is within tolerance, from the point, its f and the direction there.
-        memory: what is known at a point before any secant is.
+        first: the scales, and what is known before any secant is, from the first point and f there.
+        anew: what is known at a point without the secants, in scales.
     """
 
     unravel: Callable[[Vector], Any]
     options: dict[str, Any]
     residual: Callable[[Vector], tuple[Vector, Any]]
     is_solved: Callable[[Vector, Vector, Vector], Bool[Array, ""]]
-    memory: Callable[[Vector], AbstractMemory]
+    first: Callable[[Vector, Vector], tuple[Scales, AbstractMemory]]
+    anew: Callable[[Vector, Scales], AbstractMemory]
 
     def kept(self, trial: Vector) -> Vector:
         """Returns the trial point projected into the bounds."""
@@ -61,13 +83,14 @@ class SearchState(eqx.Module):
 
     Attributes:
         direction: the step that the memory proposes at the point reached.
-        radius: the longest step allowed.
-        sizes: |f| at the last points reached.
+        radius: the longest step allowed, scaled.
+        sizes: |f|, scaled, at the last points reached.
         rejections: how many trials failed since a point was reached or the memory was begun anew.
         is_fresh: whether no point was reached since the memory was begun.
     """
 
     progress: Progress
+    scales: Scales
     memory: AbstractMemory
     direction: Vector
     radius: Scalar
@@ -79,11 +102,12 @@ class SearchState(eqx.Module):
 def search_begun(problem: Problem, point: Vector, max_steps: int) -> SearchState:
     """Returns the state at the first point, which costs one evaluation of f, and the memory's cost."""
     residual, _ = problem.residual(point)
-    memory = problem.memory(point)
-    direction = memory.direction(residual)
-    size = jnp.linalg.norm(residual)
+    scales, memory = problem.first(point, residual)
+    direction = _directed(memory, scales, residual)
+    size = jnp.linalg.norm(residual / scales.residuals)
     state = SearchState(
         progress=begun(residual, problem.is_solved(point, residual, direction), max_steps),
+        scales=scales,
         memory=memory,
         direction=direction,
         radius=jnp.full_like(size, jnp.inf),
@@ -104,27 +128,32 @@ def search_advanced(problem: Problem, point: Vector, state: SearchState) -> tupl
     Source: Grippo, Lampariello and Lucidi (1986), A nonmonotone line search technique for Newton's method,
     eq. (9), for what is taken.
     """
-    old = state.progress.residual
-    trial = problem.kept(point + _shortened(state.direction, state.radius))
+    scales, old = state.scales, state.progress.residual
+    trial = problem.kept(point + _shortened(state.direction, state))
     residual, aux = problem.residual(trial)
-    move, size = trial - point, jnp.linalg.norm(residual)
+    move, change = (trial - point) / scales.unknowns, (residual - old) / scales.residuals
+    size = jnp.linalg.norm(residual / scales.residuals)
     falls = size <= (1 - _SUFFICIENT_DECREASE) * jnp.max(state.sizes)
-    is_learnable = falls | (size <= _LEARNABLE_GROWTH * jnp.linalg.norm(old))
-    memory = picked(is_learnable, state.memory.learned(move, residual - old), state.memory)
-    ahead = memory.direction(residual)
+    is_learnable = falls | (size <= _LEARNABLE_GROWTH * state.sizes[0])
+    memory = picked(is_learnable, state.memory.learned(move, change), state.memory)
+    ahead = _directed(memory, scales, residual)
     is_solved = problem.is_solved(trial, residual, ahead)
     is_taken = falls | is_solved
     point = picked(is_taken, trial, point)
     residual = picked(is_taken, residual, old)
     state = _begun_anew(problem, point, _reached(state, memory, is_taken, move, size))
-    direction = picked(is_taken, ahead, state.memory.direction(residual))
+    direction = picked(is_taken, ahead, _directed(state.memory, scales, residual))
     progress = advanced(state.progress, residual, is_solved, _judged(state, direction))
     return point, eqx.tree_at(lambda s: (s.progress, s.direction), state, (progress, direction)), aux
 
 
-def _shortened(step: Vector, radius: Scalar) -> Vector:
-    length = jnp.linalg.norm(step)
-    return jnp.where(length > radius, radius / length, 1.0) * step
+def _directed(memory: AbstractMemory, scales: Scales, residual: Vector) -> Vector:
+    return scales.unknowns * memory.direction(residual / scales.residuals)
+
+
+def _shortened(step: Vector, state: SearchState) -> Vector:
+    length = jnp.linalg.norm(step / state.scales.unknowns)
+    return jnp.where(length > state.radius, state.radius / length, 1.0) * step
 
 
 def _reached(
@@ -134,6 +163,7 @@ def _reached(
     length = jnp.linalg.norm(move)
     return SearchState(
         progress=state.progress,
+        scales=state.scales,
         memory=memory,
         direction=state.direction,
         radius=jnp.where(is_taken, jnp.maximum(state.radius, 2 * length), length / 2),
@@ -146,7 +176,7 @@ def _reached(
 def _begun_anew(problem: Problem, point: Vector, state: SearchState) -> SearchState:
     """Returns the state with a memory that is begun anew, where too many trials failed with the old one."""
     is_due = (state.rejections >= _REJECTIONS) & ~state.is_fresh
-    memory = jax.lax.cond(is_due, lambda: problem.memory(point), lambda: state.memory)
+    memory = jax.lax.cond(is_due, lambda: problem.anew(point, state.scales), lambda: state.memory)
     anew = (memory, jnp.full_like(state.radius, jnp.inf), jnp.zeros_like(state.rejections))
     begun_anew = eqx.tree_at(lambda s: (s.memory, s.radius, s.rejections), state, anew)
     return picked(is_due, eqx.tree_at(lambda s: s.is_fresh, begun_anew, jnp.array(True)), state)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, PyTree, Scalar
 
 from couplax.solve._options import check_iterates, kept_within_bounds
 from couplax.solve._progress import AbstractRecorded, Progress, advanced, begun
-from couplax.solve._tolerance import within
+from couplax.solve._tolerance import tolerance, within
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
@@ -88,8 +88,14 @@ class _AbstractSweeps(AbstractRecorded, optx.AbstractFixedPointSolver[Any, Any, 
         is_finite = jnp.isfinite(optx.max_norm(new))
         result = optx.RESULTS.where(is_finite, optx.RESULTS.successful, optx.RESULTS.nonfinite)
         progress = advanced(state.progress, new, self._has_converged(new, y), result)
-        relaxation = _aitken(state.relaxation, old, new) if self.aitken else state.relaxation
-        return y, _SweepState(progress, relaxation), aux
+        return y, _SweepState(progress, self._next_relaxation(state.relaxation, y, old, new)), aux
+
+    def _next_relaxation(self, relaxation: Scalar, y: Any, old: Any, new: Any) -> Scalar:
+        if not self.aitken:
+            return relaxation
+        # In tolerances, so that no unknown outweighs the others by its units.
+        weights = jax.tree.map(lambda at: tolerance(at, rtol=self.rtol, atol=self.atol), y)
+        return _aitken(relaxation, *(jax.tree.map(jnp.divide, change, weights) for change in (old, new)))
 
     def _has_converged(self, change: Any, y: Any) -> Bool[Array, ""]:
         return within(change, y, rtol=self.rtol, atol=self.atol, norm=self.norm)
