@@ -38,11 +38,12 @@ class Attempt:
     outcome: Outcome
 
 
-def optimum_of(attempt: Attempt, report: Report, names: tuple[str, ...]) -> Optimum:
+def optimum_of(attempt: Attempt, report: Report, names: tuple[str, ...], calls: dict[str, int]) -> Optimum:
     """Returns what the user gets.
 
     Args:
         names: of the variables of the user's model.
+        calls: of foreign codes.
     """
     prepared, scaled, outcome = attempt.prepared, attempt.scaled, attempt.outcome
     design = scaled.evaluator.inside(scaled.unscaled(outcome.x))
@@ -67,6 +68,7 @@ def optimum_of(attempt: Attempt, report: Report, names: tuple[str, ...]) -> Opti
         iterations=outcome.iterations,
         history=attempt.recorder.history(prepared.space.layout),
         evaluations=scaled.evaluator.counts,
+        calls=calls,
         report=report,
         named=in_users_terms(names, values_at(prepared, evaluated, design)),
         differentiate=partial(_differentiated, solved, names, converged),

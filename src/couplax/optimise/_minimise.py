@@ -1,20 +1,21 @@
 """`minimise`: a model, an objective, what may change and what must hold."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from couplax._calls import counted_since, counts
 from couplax._errors import OptimiseError
 from couplax._model import Model
 from couplax.graph import shortened
-from couplax.solve import check
+from couplax.solve import About, check
 
 from ._architecture import AbstractArchitecture
 from ._attempt import Attempt, optimum_of
 from ._evaluator import Evaluator
-from ._history import Recorder
+from ._history import Iteration, Recorder
 from ._mdf import MDF
 from ._method import AbstractMethod, Outcome
 from ._optimum import Optimum, Report
@@ -84,26 +85,46 @@ def minimise(
         scale=dict(scale or {}),
     )
     check_names(model.graph, request, method)
+    before = counts()
     prepared = prepare(model.graph, request, architecture, method)
     evaluator = _evaluator(prepared, warm=architecture.warm)
     scaling = _scaling(prepared, evaluator, request.scale, autoscale=autoscale)
-    scaled = Scaled(evaluator=evaluator, scaling=scaling, labels=prepared.space.layout.labels)
-    title = f"{method.name} and {architecture.name}" if model.cycles else method.name
-    with live_table(f"{objective} by {title}", wanted=progress) as told:
-        recorder = Recorder(evaluator=evaluator, limits=prepared.limits, told=told)
-        problem = _problem(prepared, scaled, recorder)
-        outcome = _run(method, problem, recorder, scaling)
-    attempt = Attempt(prepared=prepared, scaled=scaled, problem=problem, recorder=recorder, outcome=outcome)
-    report = Report(
-        objective=objective,
-        design=tuple(request.design),
-        constraints=tuple(request.constraints),
-        title=title,
-    )
-    found = optimum_of(attempt, report, (*model.inputs, *model.outputs))
+    report = _report(model, request, architecture, method)
+    with live_table(f"{objective} by {report.title}", wanted=progress) as told:
+        attempt = _attempt(prepared, evaluator, scaling, method, told)
+    calls = {name: count.calls for name, count in counted_since(before).items()}
+    found = optimum_of(attempt, report, (*model.inputs, *model.outputs), calls)
     if throw and not found.converged:
         raise OptimiseError(str(found), found)
     return found
+
+
+def _report(
+    model: Model, request: Request, architecture: AbstractArchitecture, method: AbstractMethod
+) -> Report:
+    """Returns what is told beside the numbers."""
+    return Report(
+        objective=request.objective,
+        design=tuple(request.design),
+        constraints=tuple(request.constraints),
+        title=f"{method.name} and {architecture.name}" if model.cycles else method.name,
+        about=About.of(model.graph.nodes),
+    )
+
+
+def _attempt(
+    prepared: Prepared,
+    evaluator: Evaluator,
+    scaling: Scaling,
+    method: AbstractMethod,
+    told: Callable[[Iteration], None],
+) -> Attempt:
+    """Returns how `method` ended, each iteration told of."""
+    scaled = Scaled(evaluator=evaluator, scaling=scaling, labels=prepared.space.layout.labels)
+    recorder = Recorder(evaluator=evaluator, limits=prepared.limits, told=told)
+    problem = _problem(prepared, scaled, recorder)
+    outcome = _run(method, problem, recorder, scaling)
+    return Attempt(prepared=prepared, scaled=scaled, problem=problem, recorder=recorder, outcome=outcome)
 
 
 def _evaluator(prepared: Prepared, *, warm: bool) -> Evaluator:

@@ -1,38 +1,45 @@
 """What an optimisation gives."""
 
-import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
-import numpy as np
+from couplax.solve import About
 
 from ._evaluator import Evaluations
 from ._history import History
+from ._shown import Row, page, row, text
 
 Sensitivities = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What is said of an optimum besides its values.
+    """What is told of an optimum beside its numbers.
 
     Attributes:
-        objective: its name; `design`: the names of the design variables; `constraints`: those of the
-            constraints.
+        objective: its name; `design`: those of the design variables; `constraints`: those of the constraints.
         title: the method and the architecture.
+        about: what the model says of its variables.
     """
 
     objective: str
     design: tuple[str, ...]
     constraints: tuple[str, ...]
     title: str
+    about: About
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The part that each variable has in the problem, in the order of the table."""
+        parts = {**dict.fromkeys(self.design, "design"), **dict.fromkeys(self.constraints, "constraint")}
+        own = "objective, design" if self.objective in self.design else "objective"
+        return {self.objective: own, **{name: part for name, part in parts.items() if name != self.objective}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Optimum(Mapping[str, Any]):
-    """Every value of the model at the optimum, by name; prints as a table.
+    """Every value of the model at the optimum, by name; prints as a table, in a notebook too.
 
     Attributes:
         converged: whether the point is feasible and the method's test or the optimality conditions hold.
@@ -48,6 +55,7 @@ class Optimum(Mapping[str, Any]):
         infeasibility: by how much the most violated limit is, scaled.
         iterations: how many steps the method took; `history`: what happened in each.
         evaluations: how often the model was evaluated.
+        calls: how often each foreign code was called meanwhile, by its name.
     """
 
     converged: bool
@@ -59,6 +67,7 @@ class Optimum(Mapping[str, Any]):
     iterations: int
     history: History
     evaluations: Evaluations
+    calls: dict[str, int]
     report: Report = field(repr=False)
     named: dict[str, Any] = field(repr=False)
     differentiate: Callable[[tuple[str, ...]], Sensitivities] = field(repr=False)
@@ -92,70 +101,31 @@ class Optimum(Mapping[str, Any]):
         """Returns how many names there are."""
         return len(self.named)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Returns the table as text."""
-        rows = [_HEADS, *self._rows()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        return "\n".join([self._headline, *lines, self._footline])
-
-    __repr__ = __str__
+        return text(self._headline, self._rows(), self._footlines)
 
     def _repr_html_(self) -> str:
         """Returns the table for a notebook."""
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in _HEADS)
-        body = "\n".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self._rows()
-        )
-        return (
-            f"<p>{html.escape(self._headline)}</p>\n<table>\n<tr>{head}</tr>\n{body}\n</table>\n"
-            f"<p>{html.escape(self._footline)}</p>"
-        )
+        return page(self._headline, self._rows(), self._footlines, good=self.converged)
 
     @property
     def _headline(self) -> str:
         return f"Optimum of `{self.report.objective}` by {self.report.title}: {self.status}"
 
     @property
-    def _footline(self) -> str:
-        return (
+    def _footlines(self) -> list[str]:
+        line = (
             f"{self.iterations} iterations, {self.evaluations}; slope left {self.stationarity:.1e}, "
             f"infeasibility {self.infeasibility:.1e}"
         )
+        calls = ", ".join(f"{name}: {count} calls" for name, count in self.calls.items())
+        return [line, calls] if calls else [line]
 
-    def _rows(self) -> Iterator[tuple[str, ...]]:
+    def _rows(self) -> Iterator[Row]:
         """Yields a row for the objective, each design variable, each constraint, and each other value."""
-        kinds = {
-            self.report.objective: "objective",
-            **dict.fromkeys(self.report.constraints, "constraint"),
-            **dict.fromkeys(self.report.design, "design"),
-        }
-        if self.report.objective in self.report.design:
-            kinds[self.report.objective] = "objective, design"
-        for name in (*kinds, *(name for name in self.named if name not in kinds)):
-            limit = _limit(self.active[name]) if name in self.active else ""
-            multiplier = _short(self.multipliers[name]) if limit else ""
-            yield name, kinds.get(name, ""), _short(self.named[name]), limit, multiplier
-
-
-_HEADS = ("name", "what", "value", "at its limit", "multiplier")
-_SAID = {1: "upper", -1: "lower", 0: "-"}
-
-
-def _limit(active: Any) -> str:
-    """Returns which limits are active, for each number of a short value."""
-    flat = [int(each) for leaf in jax.tree.leaves(active) for each in np.ravel(leaf)]
-    if len(flat) <= 6:
-        return ", ".join(_SAID[each] for each in flat)
-    return f"{sum(each != 0 for each in flat)} of {len(flat)}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {_short(part)}" for name, part in value.items())
-    array = np.asarray(value)
-    return np.array2string(array, threshold=6, precision=10, edgeitems=2).replace("\n", "")
+        parts = self.report.parts
+        for name in (*parts, *(name for name in self.named if name not in parts)):
+            units = self.report.about.label(name).units
+            limits = self.active.get(name), self.multipliers.get(name)
+            yield row(name, parts.get(name, ""), self.named[name], units, *limits)

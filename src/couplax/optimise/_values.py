@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from couplax._errors import original_errors
+from couplax.graph import Cycle
 from couplax.solve import Program, evaluate, program
 
 from ._evaluator import Evaluated
@@ -17,20 +18,18 @@ Vector = np.ndarray[Any, Any]
 
 def whole(prepared: Prepared) -> Program:
     """Returns the program of all that can be computed from what is given; no less than the problem needs."""
-    needed = prepared.analysis.program
     known = {*prepared.given, *prepared.space.layout.names}
-    every = [
-        name
-        for name in prepared.graph.outputs
-        if name in needed.outputs or _is_within(prepared, name, known, needed.unknowns)
-    ]
-    return program(prepared.graph, every)
-
-
-def _is_within(prepared: Prepared, name: str, known: set[str], started: tuple[str, ...]) -> bool:
-    """Returns whether `name` can be computed: its inputs are known, and its unknowns have starts."""
-    alone = program(prepared.graph, [name])
-    return known.issuperset(alone.inputs) and set(started).issuperset(alone.unknowns)
+    started = set(prepared.analysis.program.unknowns)
+    outputs: list[str] = []
+    for step in prepared.graph.steps:
+        if isinstance(step, Cycle):
+            continue
+        reads = {read.name for read in step.inputs}
+        if known.issuperset(reads) and started.issuperset(step.unknowns):
+            names = [output.name for output in step.outputs]
+            outputs += names
+            known.update(names)
+    return program(prepared.graph, outputs)
 
 
 def values_at(prepared: Prepared, evaluated: Evaluated, design: Vector) -> dict[str, Any]:
