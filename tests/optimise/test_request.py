@@ -240,3 +240,18 @@ def test_lists_are_taken_for_arrays() -> None:
     total = cpx.component(lambda x: jnp.sum((x - jnp.array([1.0, 5.0])) ** 2), "f", name="total")
     optimum = cpx.minimise(cpx.Model(total), "f", design={"x": ([0, 0], [4, 4])}, start={"x": [2, 2]})
     np.testing.assert_allclose(optimum["x"], [1, 4], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["x", "f", "total"])
+def test_a_scale_of_another_shape_is_told(name: str) -> None:
+    with pytest.raises(
+        ModelError, match=rf"the scale of `{name}` has shape \(2,\), and its own shape is \(\)"
+    ):
+        cpx.minimise(
+            bowl,
+            "f",
+            design=["x", "y"],
+            constraints={"total": 0},
+            start={"x": 0.0, "y": 0.0},
+            scale={name: [1.0, 2.0]},
+        )

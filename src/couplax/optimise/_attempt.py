@@ -121,8 +121,8 @@ def _by_name(attempt: Attempt, conditions: Optimality) -> tuple[dict[str, Any], 
 
 
 def _plain(layout: Layout, vector: Vector) -> dict[str, Any]:
-    """Returns the values by name, numbers where they are scalars."""
-    return jax.tree.map(lambda leaf: leaf[()], layout.named(vector))
+    """Returns the values by name, Python's numbers where they are scalars."""
+    return jax.tree.map(lambda leaf: leaf if leaf.ndim else leaf.item(), layout.named(vector))
 
 
 def _only_active(active: dict[str, Any]) -> dict[str, Any]:

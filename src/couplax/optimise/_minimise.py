@@ -14,8 +14,9 @@ from couplax.solve import About, check
 
 from ._architecture import AbstractArchitecture
 from ._attempt import Attempt, optimum_of
-from ._evaluator import Evaluator
+from ._evaluator import Evaluated, Evaluator
 from ._history import Iteration, Recorder
+from ._layout import Layout, block_of
 from ._mdf import MDF
 from ._method import AbstractMethod, Outcome
 from ._optimum import Optimum, Report
@@ -145,17 +146,20 @@ def _evaluator(prepared: Prepared, *, warm: bool) -> Evaluator:
     if not known.ok:
         given = {**prepared.given, **prepared.space.layout.named(prepared.space.start)}
         check(known.point.values, known.point.solves, prepared.analysis.program.solved, given)
-        labels = (prepared.analysis.objective, *prepared.constraints.labels)
-        bad = [
-            label
-            for label, number in zip(labels, np.asarray(known.point.watched), strict=True)
-            if not np.isfinite(number)
-        ]
-        raise OptimiseError(
-            f"{shortened(bad)} {'is' if len(bad) == 1 else 'are'} infinite or NaN at the start, "
-            f"{_said(prepared)}. Start where the model can be evaluated."
-        )
+        raise OptimiseError(_not_finite(prepared, known))
     return evaluator
+
+
+def _not_finite(prepared: Prepared, known: Evaluated) -> str:
+    """Returns what is infinite or NaN at the start."""
+    labels = (prepared.analysis.objective, *prepared.constraints.labels)
+    numbers = np.asarray(known.point.watched)
+    bad = [label for label, number in zip(labels, numbers, strict=True) if not np.isfinite(number)]
+    verb = "is" if len(bad) == 1 else "are"
+    return (
+        f"{shortened(bad)} {verb} infinite or NaN at the start, {_said(prepared)}. "
+        "Start where the model can be evaluated; model.run(...).first_nonfinite names the component at fault."
+    )
 
 
 def _said(prepared: Prepared) -> str:
@@ -177,10 +181,10 @@ def _scaling(
         slopes = np.where(np.isfinite(jacobian), jacobian, 0.0) * design
         objective = objective_scale(known.objective, slopes[0])
         constraints = constraint_scale(layout, known.constraints, limits, slopes[1:])
-    name = prepared.analysis.objective
+    goal = Layout((block_of(prepared.analysis.objective, 0.0),))
     return Scaling(
         design=overridden(space.layout, design, given),
-        objective=float(np.asarray(given[name])) if name in given else objective,
+        objective=float(overridden(goal, np.array([objective]), given)[0]),
         constraints=overridden(layout, constraints, given),
     )
 

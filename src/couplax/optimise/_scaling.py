@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ._layout import Layout
+from couplax._errors import ModelError
+
+from ._layout import Block, Layout
 from ._limits import Limits
 
 Vector = np.ndarray[Any, Any]
@@ -76,9 +78,31 @@ def _or_one(scale: float) -> float:
 
 
 def overridden(layout: Layout, scale: Vector, given: Mapping[str, Any]) -> Vector:
-    """Returns `scale` with the blocks that `given` names set to what it says."""
+    """Returns `scale` with the blocks that `given` names set to what it says.
+
+    Raises:
+        ModelError: what it says does not fit.
+    """
     changed = scale.copy()
     for block in layout.blocks:
         if block.name in given:
-            changed[layout.slices[block.name]] = block.flat(given[block.name])
+            changed[layout.slices[block.name]] = _magnitudes(block, given[block.name])
     return changed
+
+
+def _magnitudes(block: Block, given: Any) -> Vector:
+    """Returns what the user gives as magnitudes of the numbers of `block`.
+
+    Raises:
+        ModelError: it does not fit.
+    """
+    try:
+        return block.flat(given)
+    except (TypeError, ValueError):
+        shapes = ", ".join(str(struct.shape) for struct in block.structs)
+        raise ModelError(
+            [
+                f"the scale of `{block.name}` has shape {np.shape(given)}, and its own shape is {shapes}. "
+                "Pass one number, or an array of that shape."
+            ]
+        ) from None
