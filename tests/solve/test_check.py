@@ -60,6 +60,13 @@ def test_lanes_may_share_what_is_told_and_be_nested() -> None:
         jax.block_until_ready(jax.jit(inner_axis)(x, 5.0))
 
 
+def test_lanes_that_differ_in_what_is_told_alone_share_the_check() -> None:
+    ones = jax.vmap(lambda told: passed(jnp.array(False), [told], Told()))(jnp.arange(3.0))
+    np.testing.assert_allclose(ones, np.ones(3))
+    with pytest.raises(ValueError, match=r"\[0.0\] at \(0,\)"):
+        jax.vmap(lambda told: passed(jnp.array(True), [told], Told()))(jnp.arange(3.0))
+
+
 def test_integers_and_booleans_are_tied_too() -> None:
     def counted(x: Any) -> Any:
         return tied({"n": jnp.array([1, 2]), "ok": x > 0, "c": x + 1j}, passed(x < 0, [x], Told()))

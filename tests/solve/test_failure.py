@@ -130,6 +130,21 @@ def test_a_staged_failure_makes_values_and_gradients_nan_or_is_dropped() -> None
     np.testing.assert_allclose(kept(-2.0), [1.0, -0.5], rtol=1e-7)
 
 
+def test_a_staged_failure_makes_its_own_lane_nan_and_no_other() -> None:
+    points = jnp.array([-2.0, 1.5, -5.0])
+    # The roots are those of x^2 = -1 - a.
+    np.testing.assert_allclose(cpx.stage(jax.vmap(FUNCTION), points)(points) ** 2, [1, np.nan, 4], rtol=1e-7)
+
+
+def test_an_exported_failure_is_nan() -> None:
+    ort = pytest.importorskip("onnxruntime")
+    proto = cpx.to_onnx(jax.value_and_grad(FUNCTION), -2.0)
+    session = ort.InferenceSession(proto.SerializeToString())
+    name = session.get_inputs()[0].name
+    np.testing.assert_allclose(session.run(None, {name: np.asarray(-2.0)}), [1.0, -0.5], rtol=1e-7)
+    assert np.isnan(session.run(None, {name: np.asarray(1.5)})).all()
+
+
 def test_a_model_inside_a_component_raises_its_own_failure() -> None:
     outer = cpx.Model(cpx.component(lambda b: FUNCTION(b) + 1, "y", name="outer"))
     assert raised(lambda: outer.run(b=1.5)).cycle == "away"

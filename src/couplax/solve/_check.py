@@ -1,8 +1,9 @@
 """A check inside a program: it raises where something failed, under every transformation.
 
-`solve_check_p` takes whether something failed, and what is to be told of it. It is 1 where nothing failed, in
-any lane of a `vmap`; what is multiplied by it, tangents included, cannot be had without the check. Where
-something failed it raises, outside compiled programs at once, inside by a callback, which runs only then.
+`solve_check_p` takes whether something failed, and what is to be told of it. It is 1 in each lane of a `vmap`
+where nothing failed in any; what is multiplied by it, tangents included, cannot be had without the check.
+Where something failed it raises, outside compiled programs at once, inside by a callback, which runs only
+then.
 
 Under `vmap` each operand has an axis of lanes in front, of size 1 where it is shared.
 """
@@ -81,7 +82,7 @@ def _tied(value: Any, one: Any) -> Any:
 
 @solve_check_p.def_abstract_eval
 def _check_aval(failed: Any, *leaves: Any, report: AbstractReport) -> Any:
-    return jax.core.ShapedArray((), np.dtype(np.float32))
+    return jax.core.ShapedArray(failed.shape, np.dtype(np.float32))
 
 
 @_raise_p.def_abstract_eval
@@ -93,7 +94,7 @@ def _raise_aval(failed: Any, *leaves: Any, report: AbstractReport) -> Any:
 def _check_now(failed: Any, *leaves: Any, report: AbstractReport) -> Any:
     if np.any(np.asarray(failed)):
         raise _error(report, [np.asarray(array) for array in (failed, *leaves)], compiled=False)
-    return jnp.ones((), jnp.float32)
+    return jnp.ones(np.shape(failed), jnp.float32)
 
 
 def _error(report: AbstractReport, arrays: Sequence[Array], *, compiled: bool) -> Exception:
@@ -110,13 +111,14 @@ def _of_lane(leaf: Array, index: tuple[int, ...]) -> Array:
 
 
 def _check_compiled(failed: Any, *leaves: Any, report: AbstractReport) -> Any:
-    return jax.lax.cond(
+    one = jax.lax.cond(
         jnp.any(failed),
         lambda *operands: _raise_p.bind(*operands, report=report),
         lambda *_: jnp.ones((), jnp.float32),
         failed,
         *leaves,
     )
+    return jnp.broadcast_to(one, failed.shape)
 
 
 def _raise_lowering(context: Any, *operands: Any, report: AbstractReport) -> Any:
@@ -150,10 +152,11 @@ def _check_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, report: Abstr
 
 def _check_batched(
     operands: Sequence[Any], axes: Sequence[int | None], *, report: AbstractReport
-) -> tuple[Any, None]:
+) -> tuple[Any, int | None]:
     pairs = zip(operands, axes, strict=True)
     fronted = [jnp.expand_dims(x, 0) if axis is None else jnp.moveaxis(x, axis, 0) for x, axis in pairs]
-    return solve_check_p.bind(*fronted, report=report), None
+    one = solve_check_p.bind(*fronted, report=report)
+    return (jnp.squeeze(one, 0), None) if axes[0] is None else (one, 0)
 
 
 ad.primitive_jvps[solve_check_p] = _check_jvp

@@ -269,9 +269,9 @@ def _pure_callback(
 
 @finalise_rule("solve_check")
 def _solve_check(context: FinaliseContext, failed: Value, *told: Value, report: Any) -> list[Value]:
-    # What a model returns is multiplied by it.
-    one = jnp.ones((), jnp.float32)
-    return [one if context.failures == "ignore" else jnp.where(jnp.any(failed), jnp.float32(jnp.nan), one)]
+    # What a model returns is multiplied by it, lane by lane.
+    one = jnp.ones(jax.typeof(failed).shape, jnp.float32)
+    return [one if context.failures == "ignore" else jax.lax.select(failed, jnp.full_like(one, jnp.nan), one)]
 
 
 def _failed(aval: Any) -> Value:
