@@ -3,6 +3,8 @@
 from importlib.util import find_spec
 from typing import Any
 
+import jax
+import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -185,6 +187,28 @@ def test_a_model_is_traced_for_its_programs_only_and_never_again(
     other: Any = {**SELLAR, "start": start, "constraints": {"g_1": (None, 0.1), "g_2": (None, 0)}}
     cpx.minimise(counted(), "f", **other, architecture=architecture, fixed={"least": 3.0})
     assert traced == []
+
+
+COMPILED: list[str] = []
+
+
+def heard(event: str, duration: float, **_: Any) -> None:
+    if event.endswith("backend_compile_duration"):
+        COMPILED.append(event)
+
+
+jax.monitoring.register_event_duration_secs_listener(heard)
+
+
+@over_architectures
+def test_an_equal_problem_compiles_nothing(architecture: Any) -> None:
+    cpx.minimise(counted(), "f", **SELLAR, architecture=architecture)
+    COMPILED.clear()
+    cpx.minimise(counted(), "f", **SELLAR, architecture=architecture, fixed={"least": 3.1})
+    assert COMPILED == []
+    # What is heard is heard: another function compiles.
+    jax.jit(lambda x: jnp.cos(x) ** 7)(1.0)
+    assert len(COMPILED) == 1
 
 
 @cpx.component("f")
