@@ -192,7 +192,7 @@ def test_a_model_is_traced_for_its_programs_only_and_never_again(
 COMPILED: list[str] = []
 
 
-def heard(event: str, duration: float, **_: Any) -> None:
+def heard(event: str, duration_secs: float, **_: Any) -> None:
     if event.endswith("backend_compile_duration"):
         COMPILED.append(event)
 
