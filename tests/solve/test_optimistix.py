@@ -19,6 +19,7 @@ OPTIMISTIX: dict[str, tuple[Any, dict[str, Any]]] = {
     "Dogleg": (optx.Dogleg(**TIGHT), {}),
     "LevenbergMarquardt": (optx.LevenbergMarquardt(**TIGHT), {}),
     "IndirectLevenbergMarquardt": (optx.IndirectLevenbergMarquardt(**TIGHT), {}),
+    "GaussNewton": (optx.GaussNewton(**TIGHT), {}),
     "BFGS": (optx.BFGS(rtol=1e-12, atol=1e-12), {}),
     "FixedPointIteration": (optx.FixedPointIteration(**TIGHT), {}),
 }
