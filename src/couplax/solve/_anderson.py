@@ -35,8 +35,8 @@ class _Window(AbstractMemory):
     def direction(self, residual: Vector) -> Vector:
         """Returns b f - (S + b F) c, where c makes |f - F c| least.
 
-        Source: Fang and Saad (2009), Two classes of multisecant methods for nonlinear acceleration, the method
-        of their type II.
+        Source: Fang and Saad (2009), Two classes of multisecant methods for nonlinear acceleration, the
+        method of their type II.
         """
         weights = _least_squares(self.changes, residual)
         left = residual - self.changes @ weights

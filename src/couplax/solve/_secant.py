@@ -125,8 +125,8 @@ def search_advanced(problem: Problem, point: Vector, state: SearchState) -> tupl
     their way must be let go uphill. The memory learns from every trial, but from wild ones. A trial that
     is not taken halves the longest step; after twelve the memory is begun anew, once.
 
-    Source: Grippo, Lampariello and Lucidi (1986), A nonmonotone line search technique for Newton's method, for
-    what is taken.
+    Source: Grippo, Lampariello and Lucidi (1986), A nonmonotone line search technique for Newton's method,
+    for what is taken.
     """
     scales, old = state.scales, state.progress.residual
     trial = problem.kept(point + _shortened(state.direction, state))
