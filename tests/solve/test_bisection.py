@@ -131,3 +131,15 @@ def test_a_search_without_its_bracket_or_its_scalar_is_refused(call: Any, parts:
         call()
     for part in parts:
         assert part in str(caught.value)
+
+
+def test_the_declared_bounds_of_a_cycles_unknown_are_the_bracket_where_none_is_given() -> None:
+    half = cpx.component(
+        lambda y, a: jnp.cos(y) + a, cpx.output("x", guess=0.5, bounds=(0.0, 3.0)), name="half"
+    )
+    same = cpx.component(lambda x: x, "y", name="same")
+    model = cpx.Model(half, same).close(cpx.Bisection(rtol=1e-10, atol=1e-10), cut="x")
+    np.testing.assert_allclose(model.run(a=0.0)["x"], 0.7390851332151607, rtol=1e-9)
+    # dx = da / (1 + sin x)
+    slope = jax.grad(model.function("a", "x"))(0.0)
+    np.testing.assert_allclose(slope, 1 / (1 + np.sin(0.7390851332151607)), rtol=1e-9)
