@@ -395,3 +395,20 @@ def test_given_scales_go_before_those_that_are_found() -> None:
     optimum = cpx.minimise(sellar, "f", **SELLAR, scale=scale)
     np.testing.assert_allclose(optimum["f"], F_SELLAR, atol=1e-9)
     np.testing.assert_allclose(optimum.multipliers["g_1"], 0.98683987402716, rtol=1e-8)
+
+
+def test_in_single_precision_an_optimum_is_as_exact_as_that_allows() -> None:
+    with jax.enable_x64(False):
+        optimum = cpx.minimise(bowl, "f", design={"x": (-50, 50), "y": (-50, 50)}, start={"x": 0.0, "y": 0.0})
+    np.testing.assert_allclose(optimum["f"], -82 / 3, rtol=1e-5)
+
+
+def test_many_variables_at_their_bounds_have_their_multipliers() -> None:
+    aim = np.linspace(-1, 1, 5000)
+    weight = np.linspace(1, 3, 5000)
+    bowls = cpx.component(lambda x: jnp.sum(weight * (x - aim) ** 2), "f", name="bowls")
+    optimum = cpx.minimise(
+        cpx.Model(bowls), "f", design={"x": (-2, 0.5)}, start={"x": np.zeros(5000)}, method=cpx.LBFGS()
+    )
+    np.testing.assert_allclose(optimum["x"], np.minimum(aim, 0.5), atol=1e-6)
+    np.testing.assert_allclose(optimum.multipliers["x"], np.maximum(2 * weight * (aim - 0.5), 0), atol=1e-5)

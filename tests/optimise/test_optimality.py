@@ -73,3 +73,31 @@ def test_what_is_violated_is_measured() -> None:
         near(**SUM, limits=([-np.inf], [0.0]), bounds=([0.0, 0.0], [1.0, 1.0])), np.array([1.0, 0.5])
     )
     assert found.infeasibility == 1.5
+
+
+def test_in_a_corner_of_bounds_and_constraints_the_multipliers_have_their_signs() -> None:
+    # min -x with x <= 1, x - y <= 1 and y >= 0 at (1, 0): x alone would share its multiplier among both
+    # constraints, and then the bound of y would have to pull.
+    problem, _ = numbers(
+        lambda x: -float(x[0]),
+        lambda x: np.array([-1.0, 0.0]),
+        [0.0, 0.0],
+        bounds=([-9.0, 0.0], [9.0, 9.0]),
+        constraints=lambda x: np.array([x[0], x[0] - x[1]]),
+        jacobian=lambda x: np.array([[1.0, 0.0], [1.0, -1.0]]),
+        limits=([-np.inf, -np.inf], [1.0, 1.0]),
+    )
+    found = optimality(problem, np.array([1.0, 0.0]))
+    assert found.stationarity < 1e-12
+    np.testing.assert_allclose(found.multipliers, [1, 0], atol=1e-12)
+    np.testing.assert_allclose(found.bound_multipliers, [0, 0], atol=1e-12)
+
+
+def test_many_variables_at_bounds_cost_no_matrix() -> None:
+    size = 200_000
+    problem, _ = numbers(
+        lambda x: float(np.sum(x)), lambda x: np.ones(size), [0.0] * size, bounds=(np.zeros(size), np.inf)
+    )
+    found = optimality(problem, np.zeros(size))
+    assert found.stationarity == 0
+    np.testing.assert_array_equal(found.bound_multipliers, -np.ones(size))

@@ -15,6 +15,9 @@ Vector = np.ndarray[Any, Any]
 # its barrier is wide: where the nearest limits do not explain the gradient, farther ones are looked at too.
 _NEAR = (1e-6, 1e-5, 1e-4)
 
+# In a corner of bounds and constraints all multipliers are found at once, up to so many variables.
+_MOST_AT_ONCE = 1000
+
 STATIONARY = 1e-6
 """Below this the Lagrangian counts as flat."""
 
@@ -73,29 +76,108 @@ def _infeasibility(problem: Problem, x: Vector) -> float:
 
 def _optimality(problem: Problem, x: Vector, near: float) -> Optimality:
     """Returns how well the conditions hold with the limits that are `near`."""
-    values = problem.constraints(x)
-    gradient, jacobian = problem.gradient(x), problem.jacobian(x)
-    active = _active(problem.limits, values, near)
+    active = _active(problem.limits, problem.constraints(x), near)
     active_bounds = _active(problem.bounds, x, near)
     rows, columns = np.flatnonzero(active), np.flatnonzero(active_bounds)
-    multipliers, bound_multipliers = np.zeros(values.size), np.zeros(x.size)
-    found = _multipliers(
-        gradient,
-        np.concatenate([jacobian[rows], np.eye(x.size)[columns]]),
-        np.concatenate([active[rows], active_bounds[columns]]),
-        np.concatenate([problem.limits.equal[rows], problem.bounds.equal[columns]]),
+    held = _Held(
+        gradient=problem.gradient(x),
+        normals=problem.jacobian(x)[rows],
+        sides=_Sides(active[rows], problem.limits.equal[rows]),
+        columns=columns,
+        bounds=_Sides(active_bounds[columns], problem.bounds.equal[columns]),
     )
-    multipliers[rows], bound_multipliers[columns] = found[: rows.size], found[rows.size :]
-    rest = gradient + jacobian.T @ multipliers + bound_multipliers
-    terms = np.abs(gradient) + np.abs(jacobian.T) @ np.abs(multipliers)
+    found, of_bounds, left = held.multipliers()
     return Optimality(
-        multipliers=multipliers,
-        bound_multipliers=bound_multipliers,
+        multipliers=_placed(found, rows, active.size),
+        bound_multipliers=_placed(of_bounds, columns, x.size),
         active=active,
         active_bounds=active_bounds,
-        stationarity=float(np.max(np.abs(rest), initial=0.0) / max(1.0, np.max(terms, initial=0.0))),
+        stationarity=left,
         infeasibility=_infeasibility(problem, x),
     )
+
+
+def _placed(values: Vector, places: Vector, size: int) -> Vector:
+    """Returns zeros with `values` in their places."""
+    whole = np.zeros(size)
+    whole[places] = values
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """At which side limits are active, and so of which sign their multipliers are.
+
+    Attributes:
+        side: 1 or -1; `equal`: where the limit is an equality, whose multiplier has either sign.
+    """
+
+    side: Vector
+    equal: Vector
+
+    @property
+    def range(self) -> tuple[Vector, Vector]:
+        """The least and the greatest multipliers."""
+        lower = np.where(self.equal | (self.side < 0), -np.inf, 0.0)
+        return lower, np.where(self.equal | (self.side > 0), np.inf, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """What holds a point: the slopes there, and the active limits.
+
+    Attributes:
+        gradient: of f; `normals`: the slopes of the active constraints; `sides`: theirs.
+        columns: the variables at a bound; `bounds`: their sides.
+    """
+
+    gradient: Vector
+    normals: Vector
+    sides: _Sides
+    columns: Vector
+    bounds: _Sides
+
+    def multipliers(self) -> tuple[Vector, Vector, float]:
+        """Returns the multipliers of the constraints and of the bounds, and the slope that they leave."""
+        at_no_bound = np.ones(self.gradient.size, bool)
+        at_no_bound[self.columns] = False
+        found = _least(self.normals[:, at_no_bound], self.gradient[at_no_bound], *self.sides.range)
+        pushed = -(self.gradient + self.normals.T @ found)[self.columns]
+        of_bounds = np.clip(pushed, *self.bounds.range)
+        left = self._left(found, of_bounds)
+        if left <= STATIONARY or not found.size or self.gradient.size > _MOST_AT_ONCE:
+            return found, of_bounds, left
+        return self._at_once()
+
+    def _at_once(self) -> tuple[Vector, Vector, float]:
+        """Returns the same where the free variables alone do not tell the multipliers: in a corner."""
+        normals = np.concatenate([self.normals, np.eye(self.gradient.size)[self.columns]])
+        lower, upper = (
+            np.concatenate(pair) for pair in zip(self.sides.range, self.bounds.range, strict=True)
+        )
+        both = _least(normals, self.gradient, lower, upper)
+        found, of_bounds = np.split(both, [len(self.normals)])
+        return found, of_bounds, self._left(found, of_bounds)
+
+    def _left(self, found: Vector, of_bounds: Vector) -> float:
+        """Returns the largest entry of the Lagrangian's gradient, relative to the terms it is the sum of."""
+        rest = self.gradient + self.normals.T @ found
+        rest[self.columns] += of_bounds
+        terms = np.abs(self.gradient) + np.abs(self.normals.T) @ np.abs(found)
+        return float(np.max(np.abs(rest), initial=0.0) / max(1.0, np.max(terms, initial=0.0)))
+
+
+def _least(normals: Vector, gradient: Vector, lower: Vector, upper: Vector) -> Vector:
+    """Returns the multipliers m in their ranges with the least |gradient + normals^T m|.
+
+    Source: Nocedal and Wright (2006), Numerical Optimization, section 18.3, with signs.
+    """
+    if not len(normals):
+        return np.zeros(0)
+    if not gradient.size:
+        return np.clip(np.zeros(len(normals)), lower, upper)
+    found = scipy_optimize().lsq_linear(normals.T, -gradient, bounds=(lower, upper), method="bvls")
+    return np.asarray(found.x)
 
 
 def _active(limits: Limits, values: Vector, near: float) -> Vector:
@@ -105,17 +187,3 @@ def _active(limits: Limits, values: Vector, near: float) -> Vector:
     # Between limits closer than the tolerance the nearer one counts.
     nearer = np.abs(limits.upper - values) <= np.abs(values - limits.lower)
     return np.where(limits.equal | (at_upper & (nearer | ~at_lower)), 1, np.where(at_lower, -1, 0))
-
-
-def _multipliers(gradient: Vector, normals: Vector, signs: Vector, both: Vector) -> Vector:
-    """Returns the multipliers, of the given signs but free for `both`, that leave the least of the gradient.
-
-    Source: Nocedal and Wright (2006), Numerical Optimization, section 18.3, with signs.
-    """
-    if not signs.size:
-        return np.zeros(0)
-    lower = np.where(both | (signs < 0), -np.inf, 0.0)
-    upper = np.where(both | (signs > 0), np.inf, 0.0)
-    return np.asarray(
-        scipy_optimize().lsq_linear(normals.T, -gradient, bounds=(lower, upper), method="bvls").x
-    )
