@@ -9,6 +9,7 @@ import numpy as np
 
 from couplax._errors import OptimiseError
 
+from ._conditions import Solved
 from ._history import Recorder
 from ._layout import Layout
 from ._method import Outcome
@@ -16,7 +17,7 @@ from ._optimality import STATIONARY, Optimality, optimality, unknown
 from ._optimum import Optimum, Report, Sensitivities
 from ._prepared import Prepared
 from ._problem import Problem, Scaled, Stop
-from ._sensitivity import Solved, sensitivities
+from ._sensitivity import sensitivities
 from ._values import in_users_terms, values_at
 
 Vector = np.ndarray[Any, Any]
