@@ -46,7 +46,7 @@ _NOTHING = Count()
 class AbstractCounted(ABC):
     """What calls a code and counts the calls; a parameter of the primitives that stand for the code.
 
-    Law: counts never fall, but where the user resets them.
+    Counts never fall, but where the user resets them.
     """
 
     @property
@@ -75,7 +75,10 @@ def counts() -> Counts:
 
 
 def counted_since(before: Counts) -> dict[str, Count]:
-    """Returns by the code's name what was counted since `before`; codes of one name are added up."""
+    """Returns by the code's name what was counted since `before`, in every thread.
+
+    Codes of one name are added up.
+    """
     found: dict[str, Count] = {}
     for counted, now in counts().items():
         earlier = before.get(counted, _NOTHING)

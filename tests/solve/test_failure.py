@@ -278,12 +278,12 @@ def test_two_solves_that_fail_are_told_one_by_one_the_first_first() -> None:
             cpx.component(
                 apart, cpx.output(f"{n}_x", guess=0.5), name=n, rename={"x": f"{n}_x", "a": f"{n}_a"}
             )
-            for n in ("left", "right")
+            for n in ("zeta", "alpha")
         ]
 
     model = closed(*parts(), max_steps=20)
-    assert raised(lambda: model.run(left_a=1.0, right_a=1.0)).cycle == "left"
-    assert raised(lambda: model.run(left_a=-2.0, right_a=1.0)).cycle == "right"
+    assert raised(lambda: model.run(zeta_a=1.0, alpha_a=1.0)).cycle == "zeta"
+    assert raised(lambda: model.run(zeta_a=-2.0, alpha_a=1.0)).cycle == "alpha"
 
 
 def test_of_nested_solves_the_inner_one_is_told_where_it_fails() -> None:

@@ -71,6 +71,21 @@ def test_results_pass_through_a_jit_and_a_vmap_with_their_labels() -> None:
     assert lanes.lanes == (2,)
 
 
+def test_solves_keep_their_order_through_a_jit() -> None:
+    def part(name: str) -> cpx.Component:
+        rename = {"x": name, "a": "a"}
+        return cpx.component(
+            lambda x, a: jnp.cos(x) / 2 + a, cpx.output(name, guess=0.0), name=f"{name}'s", rename=rename
+        )
+
+    model = cpx.Model(part("z"), part("b")).close(NEWTON)
+    outside = jax.jit(lambda a: model.run(a=a))(0.25)
+    assert list(outside.solves) == list(model.run(a=0.25).solves) == ["z's", "b's"]
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(outside)]
+    assert paths[:3] == ["['a']", "['z']", "['b']"]
+    assert any(path.startswith(""".solves["z's"]""") for path in paths)
+
+
 def test_labels_are_no_leaves_and_equal_models_give_equal_structures(result: Results) -> None:
     leaves, tree = jax.tree.flatten(result)
     assert all(isinstance(leaf, jax.Array | float) for leaf in leaves)

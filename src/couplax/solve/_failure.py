@@ -86,7 +86,9 @@ class _Report(AbstractReport):
     def error(self, leaves: Sequence[Array], lane: Lane, *, compiled: bool) -> SolveError:
         """Returns the exception for the first solve that did not converge."""
         solves, inputs = jax.tree.unflatten(self.tree, leaves)
-        name = self._origin([name for name, solve in solves.items() if not solve.converged])
+        # What passes through a pytree is sorted by name; the nodes are in the order in which they run.
+        ran = [node.name for node in self.solved] or [*solves]
+        name = self._origin([name for name in ran if not solves[name].converged])
         solve, read, node = solves[name], inputs.get(name, {}), self._node(name)
         guesses = {unknown: value for each in solves.values() for unknown, value in each.values.items()}
         found = ""

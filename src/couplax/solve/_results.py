@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ranks = tuple[int, ...]
-Structure = tuple[tuple[str, ...], Ranks, About]
+Structure = tuple[tuple[str, ...], tuple[str, ...], Ranks, About]
 
 _NOTHING = About()
 
@@ -117,7 +117,8 @@ class Results(Mapping[str, Any]):
     def tree_flatten_with_keys(self) -> tuple[list[tuple[Any, Any]], Structure]:
         """Returns the values and the solves as pytree children, and the rest as structure."""
         children, structure = self.tree_flatten()
-        keys = [*map(jax.tree_util.DictKey, self._values), jax.tree_util.GetAttrKey("solves")]
+        solves = (jax.tree_util.GetAttrKey(f"solves[{name!r}]") for name in self.solves)
+        keys = [*map(jax.tree_util.DictKey, self._values), *solves]
         return list(zip(keys, children, strict=True)), structure
 
     def tree_flatten(self) -> tuple[list[Any], Structure]:
@@ -127,17 +128,18 @@ class Results(Mapping[str, Any]):
         """
         if self._ranks is None:
             self._ranks = tuple(np.ndim(leaf) for leaf in jax.tree.leaves(self._values))
-        return [*self._values.values(), self.solves], (tuple(self._values), self._ranks, self.about)
+        children = [*self._values.values(), *self.solves.values()]
+        return children, (tuple(self._values), tuple(self.solves), self._ranks, self.about)
 
     @classmethod
     def tree_unflatten(cls, structure: Structure, children: list[Any]) -> "Results":
         """Returns the results that `tree_flatten` took apart."""
-        names, ranks, about = structure
-        *values, solves = children
+        names, solved, ranks, about = structure
+        values, solves = children[: len(names)], children[len(names) :]
         results = cls.__new__(cls)
         results._values = dict(zip(names, values, strict=True))
         results._ranks, results.about = ranks, about
-        results.solves, results.counts = solves, {}
+        results.solves, results.counts = dict(zip(solved, solves, strict=True)), {}
         return results
 
 
