@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -30,9 +31,12 @@ from couplax.solve import (
     Integrate,
     Program,
     Results,
+    all_faults,
     check,
     closures_in,
+    declared,
     evaluate,
+    inferred,
     integration,
     needed_steps,
     program,
@@ -60,17 +64,20 @@ class Model:
         Raises:
             ModelError: with every fault of the model.
         """
-        nodes = [
-            node for part in parts for node in (part.graph.nodes if isinstance(part, Model) else (part,))
-        ]
-        self._graph = Graph(nodes)
+        self._connect(node for part in parts for node in _nodes(part))
 
     @classmethod
     def _of(cls, nodes: Iterable[Node]) -> "Model":
         """Returns the model of `nodes`."""
         model = cls.__new__(cls)
-        model._graph = Graph(nodes)
+        model._connect(nodes)
         return model
+
+    def _connect(self, nodes: Iterable[Node]) -> None:
+        self._graph = Graph(nodes)
+        self._structs, faults = inferred(self._graph.steps, declared(self._graph.nodes))
+        if faults:
+            raise ModelError(faults)
 
     @property
     def graph(self) -> Graph:
@@ -101,6 +108,11 @@ class Model:
     def couplings(self) -> tuple[str, ...]:
         """The names that one component writes and one reads."""
         return self._graph.couplings
+
+    @property
+    def structs(self) -> Mapping[str, Any]:
+        """The shapes and dtypes that are known before anything runs: those declared, and what follows."""
+        return MappingProxyType(self._structs)
 
     @cached_property
     def cycles(self) -> tuple[Cycle, ...]:
@@ -258,7 +270,7 @@ class Model:
         given = {**self._graph.defaults, **inputs}
         guesses = self._guesses(self._whole, guess or {})
         before = counts()
-        with original_errors():
+        with original_errors(), all_faults(self._whole.steps, given, guesses):
             values, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
         named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
         solves = {name: solves[name] for name in self._whole.solves}

@@ -14,7 +14,7 @@ from ._units import as_read
 from ._variables import Input, Output
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class Component:
     """A function from named variables to named variables, called like the function it was made of.
 
@@ -88,12 +88,13 @@ class Component:
                 it, or the function returned other than its outputs.
         """
         self._require_inputs(values)
-        read = {each.name: as_read(each, values[each.name]) for each in self.inputs if each.name in values}
+        read = {
+            item.name: as_read(item, values[item.name]) if item.name in values else item.default
+            for item in self.inputs
+        }
         self._check(self.inputs, read, "was given", "the input takes")
         pairs = zip(self.parameters, self.inputs, strict=True)
-        named = self._named(
-            self.fn(**{parameter: read[it.name] for parameter, it in pairs if it.name in read})
-        )
+        named = self._named(self.fn(**{parameter: read[item.name] for parameter, item in pairs}))
         self._check(self.outputs, named, "returned", "the output promises")
         return named
 

@@ -75,18 +75,22 @@ def _written_by_two(nodes: Sequence[Node]) -> Iterator[str]:
     """Yields a fault for each name that several components write, wherever they are."""
     writers: dict[str, list[Node]] = {}
     for node in nodes:
+        inside = _writers(node)
         for name in {output.name: None for output in node.outputs}:
-            writers.setdefault(name, []).extend(_writers(node, name))
+            writers.setdefault(name, []).extend(inside.get(name, [node]))
     for name, writing in writers.items():
         if len(writing) > 1:
             who = " and ".join(node.described for node in writing)
             yield f"`{name}` is written by {who}. Rename all but one: `rename={{{name!r}: ...}}`."
 
 
-def _writers(node: Node, name: str) -> list[Node]:
-    """Returns the components inside `node` that write `name`; the node where it does so itself."""
-    inside = [each for each in node.components if name in {output.name for output in each.outputs}]
-    return [*inside] or [node]
+def _writers(node: Node) -> dict[str, list[Node]]:
+    """Returns the components inside `node` that write each name: a node may write some itself."""
+    found: dict[str, list[Node]] = {}
+    for component in node.components:
+        for name in {output.name: None for output in component.outputs}:
+            found.setdefault(name, []).append(component)
+    return found
 
 
 def _conflicting_defaults(nodes: Sequence[Node]) -> Iterator[str]:

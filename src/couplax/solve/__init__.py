@@ -19,5 +19,8 @@ from couplax.solve._program import program as program
 from couplax.solve._results import Results as Results
 from couplax.solve._singular import singular_parts as singular_parts
 from couplax.solve._solve import Solve as Solve
+from couplax.solve._structs import all_faults as all_faults
+from couplax.solve._structs import declared as declared
+from couplax.solve._structs import inferred as inferred
 from couplax.solve._sweeps import GaussSeidel as GaussSeidel
 from couplax.solve._sweeps import Jacobi as Jacobi

@@ -1,8 +1,8 @@
 """The solution of a cut cycle, as a differentiable function of what the cycle reads.
 
 With the unknowns u and what is read k, a pass over the cycle gives residuals r(k, u) and all else that is
-written, w(k, u). The solution u(k) has r(k, u) = 0, so that du = -r_u^-1 r_k dk and dw = w_k dk + w_u du: all of
-these are products with linearisations of one pass, at the solution. No iteration is differentiated.
+written, w(k, u). The solution u(k) has r(k, u) = 0, so that du = -r_u^-1 r_k dk and dw = w_k dk + w_u du: all
+of these are products with linearisations of one pass, at the solution. No iteration is differentiated.
 """
 
 from collections.abc import Mapping
