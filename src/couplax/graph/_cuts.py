@@ -5,6 +5,7 @@ that leaves no loop is a set of its nodes that meets each of its loops: a feedba
 better.
 """
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,28 +15,30 @@ import networkx as nx
 from couplax._errors import ModelError, close_matches, quoted
 
 from ._cycle import Cycle, dependencies, in_order
+from ._feedback import cheapest, small
 from ._node import Node
 
-# What cutting at a variable costs beyond the one unknown, the less the better; a number so that costs add up.
-Costs = Mapping[str, int]
-
-# Up to so many couplings every subset is tried: at most 2^10 tests of some 20 us each.
-_EXACT = 10
+# The smallest cut of so many nodes and couplings is found in some milliseconds.
+_FEW_NODES, _FEW_COUPLINGS = 20, 60
 
 
-def choose_cut(cycle: Cycle, preferred: Collection[str] = ()) -> tuple[str, ...]:
-    """Returns the fewest coupling variables that leave no loop once the cycle is cut at them.
+def choose_cut(
+    cycle: Cycle, preferred: Collection[str] = (), sizes: Mapping[str, int] | None = None
+) -> tuple[str, ...]:
+    """Returns the coupling variables of fewest numbers that leave no loop once the cycle is cut at them.
 
     Of cuts equally small, the one with most of `preferred`, then the one that keeps the declared order of the
-    nodes, then the first. Beyond 10 couplings no variable of the cut can be spared, but a smaller cut
-    may exist.
+    nodes, then the first. Beyond 20 nodes or 60 couplings no variable of the cut can be spared, but a smaller
+    cut may exist.
 
     Args:
         preferred: such as the variables that have a guess.
+        sizes: how many numbers a variable has, where it is known; else it counts as one.
     """
-    names = influences(cycle)
-    costs = _costs(cycle, preferred)
-    chosen = _smallest(names, costs) if len(names) <= _EXACT else _greedy(names, costs)
+    graph = influences(cycle)
+    costs = _costs(cycle, preferred, sizes or {})
+    few = len(cycle.nodes) <= _FEW_NODES and len(graph) <= _FEW_COUPLINGS
+    chosen = cheapest(graph, costs) if few else small(graph, costs)
     return tuple(name for name in cycle.couplings if name in chosen)
 
 
@@ -82,12 +85,20 @@ def influences(cycle: Cycle) -> "nx.DiGraph[str]":
     return graph
 
 
-def _costs(cycle: Cycle, preferred: Collection[str]) -> Costs:
-    """Returns what makes one cut worse than another of the same size."""
-    # One preferred variable more outweighs any number of variables that are fed back.
+def _costs(cycle: Cycle, preferred: Collection[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Returns what cutting at each variable costs: the sum over a cut tells which of two is the better.
+
+    A number more outweighs any number of variables that are not preferred, one of these any number of those
+    that are not fed back, and one of these all places in the order of writing.
+    """
     much = len(cycle.couplings) + 1
     fed_back = _fed_back(cycle)
-    return {name: much * (name not in preferred) + (name not in fed_back) for name in cycle.couplings}
+
+    def cost(place: int, name: str) -> int:
+        digits = (sizes.get(name, 1), name not in preferred, name not in fed_back)
+        return functools.reduce(lambda sum, digit: sum * much + digit, digits, 0) * much**2 + place
+
+    return {name: cost(place, name) for place, name in enumerate(cycle.couplings)}
 
 
 def _fed_back(cycle: Cycle) -> set[str]:
@@ -98,69 +109,6 @@ def _fed_back(cycle: Cycle) -> set[str]:
         awaited.update(read.name for read in node.inputs)
         found.update(output.name for output in node.outputs if output.name in awaited)
     return found
-
-
-def _smallest(graph: "nx.DiGraph[str]", costs: Costs) -> tuple[str, ...]:
-    """Returns the smallest set of nodes without which `graph` is acyclic, the cheapest of its size."""
-    for size in range(len(graph)):
-        enough = [nodes for nodes in itertools.combinations(graph, size) if _is_cut(graph, nodes)]
-        if enough:
-            return min(enough, key=lambda nodes: sum(costs[node] for node in nodes))
-    return tuple(graph)
-
-
-def _is_cut(graph: "nx.DiGraph[str]", nodes: Collection[str]) -> bool:
-    """Returns whether `graph` is acyclic without `nodes`."""
-    return nx.is_directed_acyclic_graph(graph.subgraph(graph.nodes - set(nodes)))
-
-
-def _greedy(graph: "nx.DiGraph[str]", costs: Costs) -> set[str]:
-    """Returns a small set of nodes without which `graph` is acyclic, none of which can be spared."""
-    left: nx.DiGraph[str] = nx.DiGraph(graph)
-    chosen: list[str] = []
-    while left:
-        if _reduced(left, costs):
-            continue
-        node = _looped(left) or max(
-            left, key=lambda name: (left.in_degree(name) * left.out_degree(name), -costs[name])
-        )
-        chosen.append(node)
-        left.remove_node(node)
-    return _spared(graph, sorted(chosen, key=costs.__getitem__, reverse=True))
-
-
-def _looped(graph: "nx.DiGraph[str]") -> str | None:
-    """Returns the first node with an edge to itself, which every cut contains."""
-    return next((node for node in graph if graph.has_edge(node, node)), None)
-
-
-def _reduced(graph: "nx.DiGraph[str]", costs: Costs) -> bool:
-    """Takes the nodes out of `graph` that some best cut does without; returns whether there were any."""
-    before = len(graph)
-    for node in list(graph):
-        into, out_of = list(graph.predecessors(node)), list(graph.successors(node))
-        if _dispensable(node, into, out_of, costs):
-            graph.remove_node(node)
-            graph.add_edges_from(itertools.product(into, out_of))
-    return len(graph) < before
-
-
-def _dispensable(node: str, into: Sequence[str], out_of: Sequence[str], costs: Costs) -> bool:
-    """Returns whether every loop through `node` passes through one neighbour that is as good a cut."""
-    if node in into:
-        return False
-    if not into or not out_of:
-        return True
-    return any(len(side) == 1 and costs[side[0]] <= costs[node] for side in (into, out_of))
-
-
-def _spared(graph: "nx.DiGraph[str]", chosen: Sequence[str]) -> set[str]:
-    """Returns `chosen` less those, tried in order, without which the others still cut every loop."""
-    kept = set(chosen)
-    for node in chosen:
-        if _is_cut(graph, kept - {node}):
-            kept.remove(node)
-    return kept
 
 
 def _strangers(cycle: Cycle, cut: Sequence[str]) -> Iterator[str]:
