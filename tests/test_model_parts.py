@@ -38,7 +38,7 @@ def disciplines() -> cpx.Model:
 
 def test_a_model_is_a_part_of_another() -> None:
     whole = cpx.Model(disciplines(), objective)
-    np.testing.assert_allclose(whole.run(**POINT)["f"], F, rtol=1e-12)
+    np.testing.assert_allclose(whole.run(POINT)["f"], F, rtol=1e-12)
     assert whole == disciplines() + objective
     assert [component.name for component in whole.components] == ["d1", "d2", "objective"]
 
@@ -59,7 +59,7 @@ def test_the_names_of_a_nested_model_are_prefixed_promoted_or_renamed() -> None:
 
 def test_one_model_is_nested_twice() -> None:
     pair = [disciplines().nested(name, promote=["z_1", "z_2"]) for name in ("left", "right")]
-    result = cpx.Model(*pair).run(z_1=1.0, z_2=2.0, **{"left.x_1": 1.0, "right.x_1": 2.0})
+    result = cpx.Model(*pair).run({"left.x_1": 1.0, "right.x_1": 2.0}, z_1=1.0, z_2=2.0)
     assert result["left.y_1"] < result["right.y_1"]
     assert set(result.solves) == {"left.d1 + left.d2", "right.d1 + right.d2"}
 
@@ -127,14 +127,14 @@ def test_a_component_is_replaced_and_its_cycle_stays_closed() -> None:
     model = (disciplines() + objective).replace("d2", other)
     assert [closure.name for closure in model.closures] == ["d1 + linear"]
     # y_1 = 4 - 0.2 y_2 and y_2 = y_1/2 + 3.
-    np.testing.assert_allclose(model.run(**POINT, guess={"y_2": 1.0})["y_1"], 3.4 / 1.1, rtol=1e-12)
+    np.testing.assert_allclose(model.run(POINT, guess={"y_2": 1.0})["y_1"], 3.4 / 1.1, rtol=1e-12)
 
 
 def test_a_model_replaces_a_component() -> None:
     half = cpx.component(lambda y_1: jnp.sqrt(jnp.abs(y_1)), "root", name="root")
     rest = cpx.component(lambda root, z_1, z_2: root + z_1 + z_2, cpx.output("y_2", guess=1.0), name="rest")
     model = (disciplines() + objective).replace("d2", cpx.Model(half, rest))
-    np.testing.assert_allclose(model.run(**POINT)["f"], F, rtol=1e-12)
+    np.testing.assert_allclose(model.run(POINT)["f"], F, rtol=1e-12)
 
 
 def test_a_cycle_without_one_of_its_components_is_open() -> None:

@@ -67,7 +67,7 @@ def test_fixed_steps_are_those_of_the_scheme() -> None:
 
 def test_a_stiff_solver_integrates_stiff_rates() -> None:
     fast = cpx.rate(lambda y, t: -1e4 * (y - jnp.cos(t)), "y", name="fast")
-    options = {"solver": diffrax.Kvaerno5(), "rtol": 1e-8, "atol": 1e-10}
+    options: dict[str, Any] = {"solver": diffrax.Kvaerno5(), "rtol": 1e-8, "atol": 1e-10}
     result = cpx.Model(fast).close(cpx.Integrate(span=(0.0, 1.0), **options)).run(y_0=0.0)
     # y = (k^2 cos t + k sin t) / (k^2 + 1) once the transient has died out.
     np.testing.assert_allclose(result["y"], (1e8 * np.cos(1) + 1e4 * np.sin(1)) / (1e8 + 1), rtol=1e-7)
@@ -240,9 +240,9 @@ def test_two_sets_of_rates_are_integrated_apart() -> None:
 def test_a_nested_model_is_integrated_under_its_name() -> None:
     named = model().nested("plant", promote=["k"])
     assert (named.inputs, named.outputs) == (("k", "plant.x_0"), ("plant.x", "plant.t"))
-    np.testing.assert_allclose(named.run(**{"plant.x_0": 1.0})["plant.x"], x_at(1.0), rtol=1e-7)
+    np.testing.assert_allclose(named.run({"plant.x_0": 1.0})["plant.x"], x_at(1.0), rtol=1e-7)
     open_one = cpx.Model(forced).nested("plant").close(cpx.Integrate(span=(0.0, 1.0)))
-    np.testing.assert_allclose(open_one.run(**{"plant.x_0": 1.0})["plant.x"], x_at(1.0), rtol=1e-7)
+    np.testing.assert_allclose(open_one.run({"plant.x_0": 1.0})["plant.x"], x_at(1.0), rtol=1e-7)
 
 
 def test_a_trajectory_may_be_part_of_a_cycle() -> None:
@@ -268,14 +268,19 @@ def test_equal_integrals_make_equal_models() -> None:
     assert model(save=TIMES) != model()
 
 
+def wrong(value: Any) -> Any:
+    """Returns `value`, whose type is the fault."""
+    return value
+
+
 BAD = {
     "no rate": (lambda: cpx.Model(spring).close(cpx.Integrate(span=(0, 1))), ["no rate", "@couplax.rate"]),
     "a misspelt state": (
         lambda: oscillator(initial={"positon": 1.0}),
         ["`positon`", "state", "Close: `position`"],
     ),
-    "a span of one end": (lambda: cpx.Integrate(span=(1.0,)), ["span", "(start, end)"]),
-    "a span of arrays": (lambda: cpx.Integrate(span=(0.0, [1.0])), ["list", "end"]),
+    "a span of one end": (lambda: cpx.Integrate(span=wrong((1.0,))), ["span", "(start, end)"]),
+    "a span of arrays": (lambda: cpx.Integrate(span=wrong((0.0, [1.0]))), ["list", "end"]),
     "times outside the span": (lambda: model(save=[0.0, 2.0]), ["outside the span 0 to 1"]),
     "times out of order": (lambda: model(save=[0.5, 0.2]), ["out of order"]),
     "a rate of another shape": (
@@ -287,7 +292,7 @@ BAD = {
         ["`forced`", "`x`", "couplax.Integrate"],
     ),
     "an event of no variable": (lambda: oscillator(event="hight"), ["`hight`", "changes with the states"]),
-    "no solver": (lambda: cpx.Model(forced).close(cpx.Newton), ["no solver", "Write Newton(...)"]),
+    "no solver": (lambda: cpx.Model(forced).close(wrong(cpx.Newton)), ["no solver", "Write Newton(...)"]),
 }
 
 

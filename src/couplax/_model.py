@@ -1,29 +1,15 @@
 """The model: components connected by their names, with solvers for their cycles."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import jax
-import optimistix as optx
 
 from couplax._calls import counted_since, counts
-from couplax._errors import GuessError, ModelError, original_errors, quoted
-from couplax.graph import (
-    TIME,
-    Component,
-    Cycle,
-    Graph,
-    Kind,
-    Naming,
-    Node,
-    check_cut,
-    choose_cut,
-    missing_inputs,
-    unknown_names,
-)
+from couplax._errors import ModelError, original_errors, quoted
+from couplax.graph import TIME, Component, Cycle, Graph, Naming, Node, unknown_names
 from couplax.solve import (
     About,
     Closure,
@@ -31,24 +17,22 @@ from couplax.solve import (
     Integrate,
     Program,
     Results,
+    Solver,
     all_faults,
+    as_values,
     check,
+    check_closed,
+    check_inputs,
+    closed,
     closures_in,
     declared,
     evaluate,
+    guesses_for,
     inferred,
-    integration,
     needed_steps,
     program,
 )
-from couplax.view import Drawing, xdsm
-
-RootFinder = (
-    optx.AbstractRootFinder[Any, Any, Any, Any]
-    | optx.AbstractLeastSquaresSolver[Any, Any, Any, Any]
-    | optx.AbstractMinimiser[Any, Any, Any]
-)
-Solver = RootFinder | optx.AbstractFixedPointSolver[Any, Any, Any]
+from couplax.view import Drawing, matrix, xdsm
 
 
 class Model:
@@ -208,71 +192,45 @@ class Model:
             ModelError: a name is no coupling variable of an open cycle, or loops remain.
         """
         names = (cut,) if isinstance(cut, str) else tuple(cut or ())
-        _check_solver(solver, self._graph.cycles)
-        if isinstance(solver, Integrate):
-            integral, rest = integration(self._graph, solver, names)
-            return Model._of([*rest, integral])
-        is_open = self._graph.cycles
-        if cut is None:
-            new = [
-                Closure(cycle=c, cut=choose_cut(c, preferred=self._guessed()), solver=solver) for c in is_open
-            ]
-        else:
-            new = self._cut_at(names, is_open, solver)
-        if not new:
-            raise ModelError(
-                [f"close() found no open cycle to close: the model has {len(self.cycles)}, all closed."]
-            )
-        return self._closed(new)
+        return Model._of(closed(self._graph, solver, names, self._declared_guesses, self._sizes))
 
-    def _closed(self, new: Iterable[Closure]) -> "Model":
-        """Returns the model with the nodes of each new closure replaced by it, where its first one stood."""
-        heads = {id(closure.cycle.nodes[0]): closure for closure in new}
-        gone = {id(node) for closure in heads.values() for node in closure.cycle.nodes}
-        nodes = [
-            heads.get(id(node), node)
-            for node in self._graph.nodes
-            if id(node) in heads or id(node) not in gone
-        ]
-        return Model._of(nodes)
-
-    def _cut_at(self, names: Sequence[str], is_open: Sequence[Cycle], solver: Solver) -> list[Closure]:
-        couplings = [name for cycle in is_open for name in cycle.couplings]
-        faults = unknown_names(names, couplings, "coupling variable of an open cycle")
-        if faults:
-            raise ModelError(faults)
-        chosen = [(cycle, tuple(name for name in names if name in cycle.couplings)) for cycle in is_open]
-        closures = [Closure(cycle=cycle, cut=part, solver=solver) for cycle, part in chosen if part]
-        for closure in closures:
-            check_cut(closure.cycle, closure.cut)
-        return closures
-
-    def run(self, *, guess: Mapping[str, Any] | None = None, throw: bool = True, **inputs: Any) -> Results:
+    def run(
+        self,
+        values: Mapping[str, Any] | None = None,
+        /,
+        *,
+        guess: Mapping[str, Any] | None = None,
+        throw: bool = True,
+        **inputs: Any,
+    ) -> Results:
         """Returns every value of the model, inputs and outputs, by name.
 
         The model is compiled once for each structure and shape; runs with other numbers compile nothing.
 
         Args:
+            values: a value for each of the model's inputs that has no default, by name: an array, a number,
+                a list of numbers, or a tree of them.
             guess: where unknowns start, by name; it goes before what outputs declare.
             throw: whether a solve that does not converge raises; else its status stands in `result.solves`.
-            inputs: a value for each of the model's inputs that has no default.
+            inputs: as `values`, by keyword.
 
         Raises:
             ModelError: an input is unknown or missing, or a cycle is not closed.
             GuessError: a guess is unknown, missing or of the wrong shape.
             SolveError: a solve did not converge.
         """
-        names = frozenset(inputs)
+        given = as_values({**(values or {}), **inputs})
+        names = frozenset(given)
         if names not in self._runnable_with:
-            self._check_closed(self._graph.steps)
-            self._check_inputs(inputs, self.inputs)
+            check_closed(self._graph.steps, self._declared_guesses)
+            check_inputs(self._graph, given, self.inputs)
             self._runnable_with.add(names)
-        given = {**self._graph.defaults, **inputs}
-        guesses = self._guesses(self._whole, guess or {})
+        given = {**self._graph.defaults, **given}
+        guesses = guesses_for(self._whole, self._graph, self._declared_guesses, guess)
         before = counts()
         with original_errors(), all_faults(self._whole.steps, given, guesses):
-            values, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
-        named = {name: given[name] for name in self.inputs} | {name: values[name] for name in self.outputs}
+            written, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
+        named = {name: given[name] for name in self.inputs} | {name: written[name] for name in self.outputs}
         solves = {name: solves[name] for name in self._whole.solves}
         checked = check(named, solves, self._whole.solved) if throw else named
         # What passes through a transformation comes back sorted by name.
@@ -303,25 +261,50 @@ class Model:
         """
         read = (inputs,) if isinstance(inputs, str) else tuple(inputs)
         wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-        fixed = {} if fixed is None else dict(fixed)
+        fixed = as_values(fixed or {})
         faults = unknown_names(wanted, self.outputs, "output")
         if faults:
             raise ModelError(faults)
         needed = needed_steps(self._graph, wanted)
-        self._check_closed(needed)
+        check_closed(needed, self._declared_guesses)
         prepared = program(self._graph, wanted)
-        self._check_inputs([*read, *fixed], prepared.inputs)
+        check_inputs(self._graph, [*read, *fixed], prepared.inputs)
         return Function(
             inputs=read,
             outputs=outputs if isinstance(outputs, str) else wanted,
             program=prepared,
             fixed={**self._graph.defaults, **fixed},
-            guesses=self._guesses(prepared, guess or {}),
+            guesses=guesses_for(prepared, self._graph, self._declared_guesses, guess),
         )
 
-    def xdsm(self) -> Drawing:
-        """Returns the model drawn as an extended design structure matrix, in SVG."""
-        return xdsm(self._graph)
+    def xdsm(
+        self, *, collapse: Collection[str] | None = None, expand: Collection[str] = (), most: int = 20
+    ) -> Drawing:
+        """Returns the model drawn as an extended design structure matrix, in SVG, which notebooks show.
+
+        Args:
+            collapse: prefixes of names, or names of cycles, each drawn as one block; by default, of more than
+                `most` components, those that share a prefix.
+            expand: prefixes that stay open all the same.
+            most: how many blocks are drawn before components are drawn as one.
+
+        Raises:
+            ModelError: a name to collapse or to expand is unknown.
+        """
+        return xdsm(self._graph, collapse=collapse, expand=expand, most=most)
+
+    def matrix(
+        self, *, collapse: Collection[str] | None = None, expand: Collection[str] = (), most: int = 500
+    ) -> Drawing:
+        """Returns the model drawn as a design structure matrix, in SVG: who reads what who writes.
+
+        Args:
+            collapse: as for `xdsm`; `expand`, `most`: likewise.
+
+        Raises:
+            ModelError: a name to collapse or to expand is unknown.
+        """
+        return matrix(self._graph, collapse=collapse, expand=expand, most=most)
 
     @cached_property
     def _runnable_with(self) -> set[frozenset[str]]:
@@ -334,70 +317,19 @@ class Model:
         return {output.name: output.guess for output in written if output.guess is not None}
 
     @cached_property
+    def _sizes(self) -> dict[str, int]:
+        """How many numbers a variable has, where it is known."""
+        return {
+            name: sum(leaf.size for leaf in jax.tree.leaves(tree)) for name, tree in self._structs.items()
+        }
+
+    @cached_property
     def _whole(self) -> Program:
         return program(self._graph, self.outputs)
 
     @cached_property
     def _about(self) -> About:
         return About.of(self._whole.steps)
-
-    def _guessed(self) -> list[str]:
-        return list(self._declared_guesses)
-
-    def _shown_cut(self, cycle: Cycle) -> str:
-        cut = choose_cut(cycle, preferred=self._guessed())
-        return repr(cut[0] if len(cut) == 1 else cut)
-
-    def _check_closed(self, steps: Iterable[Node | Cycle]) -> None:
-        faults = [
-            f"cycle `{cycle.name}` is not closed: its components wait for each other through "
-            f"{quoted(cycle.couplings)}. Close it: "
-            f"model.close(couplax.Newton(), cut={self._shown_cut(cycle)})."
-            for cycle in steps
-            if isinstance(cycle, Cycle)
-        ]
-        faults += [
-            f"the rate {rate.described} of {quoted(output.name for output in rate.outputs)} is not"
-            " integrated. Close it: model.close(couplax.Integrate(span=(0.0, 1.0)))."
-            for rate in steps
-            if not isinstance(rate, Cycle) and rate.kind is Kind.RATE
-        ]
-        if faults:
-            raise ModelError(faults)
-
-    def _check_inputs(self, given: Collection[str], needed: Collection[str]) -> None:
-        repeated = [
-            f"input `{name}` is given {count} times."
-            for name, count in Counter(list(given)).items()
-            if count > 1
-        ]
-        not_needed = [name for name in self.inputs if name not in needed]
-        faults = [
-            *unknown_names(given, self.inputs, "input"),
-            *repeated,
-            *missing_inputs(self._graph, [*given, *not_needed]),
-        ]
-        if faults:
-            raise ModelError(faults)
-
-    def _guesses(self, prepared: Program, guess: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns where each unknown of the program starts: as given, else as its output declares."""
-        every = [name for node in self._graph.nodes for name in node.unknowns]
-        faults = unknown_names(guess, every, "unknown") if guess else []
-        found = {**self._declared_guesses, **guess}
-        faults += [
-            f"`{name}`, an unknown of cycle `{self._cycle_of(name)}`, has no guess. Pass "
-            f"guess={{{name!r}: ...}}, or declare couplax.output({name!r}, guess=...)."
-            for name in prepared.unknowns
-            if name not in found
-        ]
-        if faults:
-            raise GuessError("\n".join(faults))
-        return {name: found[name] for name in prepared.unknowns}
-
-    def _cycle_of(self, unknown: str) -> str:
-        """Returns the name of the cycle that is cut at `unknown`."""
-        return next(closure.name for closure in self.closures if unknown in closure.cut)
 
     def __eq__(self, other: object) -> bool:
         """Returns whether `other` is a model of equal components, closed alike."""
@@ -430,30 +362,3 @@ class Model:
 def _nodes(part: "Component | Model") -> tuple[Node, ...]:
     """Returns the nodes that `part` brings into a model."""
     return part.graph.nodes if isinstance(part, Model) else (part,)
-
-
-def _check_solver(solver: Any, cycles: Sequence[Cycle]) -> None:
-    """Raises where `solver` is none, or cannot solve for the unknowns of a residual."""
-    if isinstance(solver, Integrate):
-        return
-    if isinstance(solver, optx.AbstractFixedPointSolver):
-        faults = [
-            f"{quoted(cycle.implicit)} of cycle `{cycle.name}` make residuals zero, and"
-            f" {type(solver).__name__} iterates to a fixed point. Close it with a root finder, such as"
-            " couplax.Newton()."
-            for cycle in cycles
-            if cycle.implicit
-        ]
-    elif isinstance(solver, _ROOT_FINDERS):
-        faults = []
-    else:
-        hint = f" Write {solver.__name__}(...)." if isinstance(solver, type) else ""
-        faults = [
-            f"close() was given {solver!r:.60}, which is no solver.{hint} Wanted: couplax.Newton(), an"
-            " optimistix root finder or fixed-point solver, or couplax.Integrate(...)."
-        ]
-    if faults:
-        raise ModelError(faults)
-
-
-_ROOT_FINDERS = (optx.AbstractRootFinder, optx.AbstractLeastSquaresSolver, optx.AbstractMinimiser)

@@ -55,7 +55,25 @@ def component(
     return _declared(given, Kind.EXPLICIT, rename or {}, name)
 
 
-def residual(*given: Any, rename: Mapping[str, str] | None = None, name: str | None = None) -> Any:
+@overload
+def residual(
+    fn: Callable[..., Any],
+    /,
+    *variables: str | Output | Input,
+    rename: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Component: ...
+
+
+@overload
+def residual(
+    *variables: str | Output | Input, rename: Mapping[str, str] | None = None, name: str | None = None
+) -> Callable[[Callable[..., Any]], Component]: ...
+
+
+def residual(
+    *given: Any, rename: Mapping[str, str] | None = None, name: str | None = None
+) -> Component | Callable[[Callable[..., Any]], Component]:
     """Returns a function as an implicit component: `@residual("u")`, or `residual(fn, "u")`.
 
     The function returns one residual for each unknown named, of the unknown's shape, and a solver finds the
@@ -73,7 +91,25 @@ def residual(*given: Any, rename: Mapping[str, str] | None = None, name: str | N
     return _declared(given, Kind.RESIDUAL, rename or {}, name)
 
 
-def rate(*given: Any, rename: Mapping[str, str] | None = None, name: str | None = None) -> Any:
+@overload
+def rate(
+    fn: Callable[..., Any],
+    /,
+    *variables: str | Output | Input,
+    rename: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Component: ...
+
+
+@overload
+def rate(
+    *variables: str | Output | Input, rename: Mapping[str, str] | None = None, name: str | None = None
+) -> Callable[[Callable[..., Any]], Component]: ...
+
+
+def rate(
+    *given: Any, rename: Mapping[str, str] | None = None, name: str | None = None
+) -> Component | Callable[[Callable[..., Any]], Component]:
     """Returns a function as the rate of change of states: `@rate("x")`, or `rate(fn, "x")` for dx/dt.
 
     The function returns one rate for each state named, of the state's shape. A parameter named `t` is time.
@@ -107,7 +143,7 @@ def _declare(
         raise ModelError([f"a component is made of a function and names; came {_say(fn)}. {_HOW}"])
     said = {variable.name: variable for variable in variables if isinstance(variable, Input)}
     outputs = _outputs(fn, [variable for variable in variables if not isinstance(variable, Input)])
-    parameters = _parameters(fn)
+    parameters = _parameters(fn, said)
     returned = tuple(output.name for output in outputs)
     names = tuple(parameter.name for parameter in parameters)
     _check_known(fn, "renames", rename, [*names, *returned], "parameter or output")
@@ -144,23 +180,29 @@ def _is_name(given: object) -> bool:
     return isinstance(given, str) and given.split() == [given] and "," not in given
 
 
-def _parameters(fn: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
-    """Returns the parameters of `fn`, all of which have names."""
+def _parameters(fn: Callable[..., Any], said: Iterable[str]) -> tuple[inspect.Parameter, ...]:
+    """Returns the parameters of `fn`, all of which have names: those that `**` takes are `said`."""
     try:
         parameters = tuple(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):
         raise ModelError([f"component {_of(fn)} has no signature to read names from. {_WRAP}"]) from None
-    nameless = [
-        str(parameter.replace(annotation=inspect.Parameter.empty))
-        for parameter in parameters
-        if parameter.kind not in _NAMED
-    ]
     if any(parameter.kind is inspect.Parameter.POSITIONAL_ONLY for parameter in parameters):
         fault = f"component {_of(fn)} takes arguments by position only, and a component's are read by name."
         raise ModelError([f"{fault} {_WRAP}"])
-    if nameless:
-        raise ModelError([f"component {_of(fn)} takes {quoted(nameless)}, which has no names. {_WRAP}"])
-    return parameters
+    named = tuple(parameter for parameter in parameters if parameter.kind in _NAMED)
+    more = [name for name in said if name not in {parameter.name for parameter in named}]
+    rest = [parameter for parameter in parameters if parameter.kind not in _NAMED]
+    if more and all(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in rest) and rest:
+        return (*named, *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in more))
+    if rest:
+        shown = quoted(str(parameter.replace(annotation=inspect.Parameter.empty)) for parameter in rest)
+        raise ModelError(
+            [
+                f"component {_of(fn)} takes {shown}, which has no names. {_WRAP} Or say what `**` is to take:"
+                ' `component(fn, couplax.input("x"), ..., "y")`.'
+            ]
+        )
+    return named
 
 
 def _check_known(

@@ -4,9 +4,15 @@ from couplax.solve._about import About as About
 from couplax.solve._anderson import Anderson as Anderson
 from couplax.solve._bisection import Bisection as Bisection
 from couplax.solve._broyden import Broyden as Broyden
+from couplax.solve._close import Solver as Solver
+from couplax.solve._close import check_closed as check_closed
+from couplax.solve._close import closed as closed
 from couplax.solve._closure import Closure as Closure
 from couplax.solve._failure import check as check
 from couplax.solve._function import Function as Function
+from couplax.solve._given import as_values as as_values
+from couplax.solve._given import check_inputs as check_inputs
+from couplax.solve._given import guesses_for as guesses_for
 from couplax.solve._integrate import Integrate as Integrate
 from couplax.solve._integration import Integration as Integration
 from couplax.solve._integration import integration as integration

@@ -176,7 +176,9 @@ def _moved(problem: Problem, by_unknowns: Any, residual: Values, unknowns: Value
     operator = lx.FunctionLinearOperator(
         lambda moved: by_unknowns(moved)[1], jax.eval_shape(lambda: unknowns), tags=_structure(unknowns)
     )
-    solver = problem.solver.linear_solver if isinstance(problem.solver, Newton) else _LINEAR
+    # As for Newton's steps, and like them a division where there is one unknown.
+    own = isinstance(problem.solver, Newton) and not _structure(unknowns)
+    solver = problem.solver.linear_solver if own else _LINEAR
     return lx.linear_solve(operator, jax.tree.map(jnp.negative, residual), solver).value
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from couplax._errors import original_errors, quoted
 from couplax.solve._failure import check
+from couplax.solve._given import as_values
 from couplax.solve._program import Program, evaluate
 from couplax.solve._structs import all_faults
 
@@ -36,7 +37,7 @@ class Function:
             ModelError: a component cannot be run on arguments of these shapes.
             SolveError: a solve did not converge.
         """
-        given = {**self.fixed, **self._given(args, named)}
+        given = {**self.fixed, **as_values(self._given(args, named))}
         read = {name: given[name] for name in self.program.inputs}
         with original_errors(), all_faults(self.program.steps, read, self.guesses):
             values, solves = evaluate(self.program, read, dict(self.guesses))
