@@ -42,7 +42,8 @@ class Program:
     @cached_property
     def solved(self) -> tuple[Node, ...]:
         """The closed cycles and integrals that `solves` names."""
-        nodes = {node.name: node for node in (*closures_in(self.steps), *self.steps)}
+        inside = [node for closure in closures_in(self.steps) for node in (closure, *closure.cycle.nodes)]
+        nodes = {node.name: node for node in (*inside, *self.steps)}
         return tuple(nodes[name] for name in self.solves)
 
     @cached_property
