@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import diffrax as dfx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -282,6 +283,41 @@ def test_a_scalar_start_is_spread_over_the_shape_of_its_coupling(architecture: A
     p = np.linspace(-3, 3, 600001)[:, None]
     least = np.min(p**2 + (0.3 * np.sin(p) + np.array([1.0, 2.0, 3.0])) ** 2, axis=0)
     np.testing.assert_allclose(optimum["f"], np.sum(least), rtol=1e-8)
+
+
+@pytest.mark.parametrize("architecture", [cpx.IDF(), cpx.SAND()], ids=lambda each: each.name)
+def test_a_start_from_which_the_model_cannot_be_run_is_told(architecture: Any) -> None:
+    first = cpx.component(lambda q, x: q[0] + x, "p", name="first")
+    second = cpx.component(lambda p: jnp.stack([0.1 * p, p]), "q", name="second")
+    with pytest.raises(cpx.ModelError, match=r"cannot be run from its starts, .*`q`: float64\[\]"):
+        cpx.minimise(
+            cpx.Model(first, second, cpx.component(lambda p: p**2, "f", name="aim")),
+            "f",
+            design={"x": (-5, 5)},
+            start={"x": 1.0, "q": 0.0, "p": 0.0},
+            architecture=architecture,
+        )
+
+
+@over_architectures
+def test_an_integral_in_a_cycle_is_optimised_alike(architecture: Any) -> None:
+    decay = cpx.rate("x")(lambda x, k: -k * x)
+    integral = cpx.Model(decay).close(
+        cpx.Integrate(span=(0.0, 1.0), controller=dfx.PIDController(rtol=1e-10, atol=1e-10))
+    )
+    rate = cpx.component(lambda x, push: 0.5 * x + push, cpx.output("k", guess=0.5), name="rate")
+    aim = cpx.component(lambda x: (x - 0.4) ** 2, "f", name="aim")
+    start: Any = {"push": 0.1, "x": 0.5}
+    optimum = cpx.minimise(
+        cpx.Model(integral, rate, aim),
+        "f",
+        design={"push": (0, 3)},
+        start=start,
+        fixed={name: 1.0 for name in integral.inputs if name != "k"},
+        architecture=architecture,
+    )
+    # x(1) = exp(-k) = .4 with k = x / 2 + push.
+    np.testing.assert_allclose(optimum["push"], -np.log(0.4) - 0.2, atol=1e-4)
 
 
 @pytest.mark.parametrize("architecture", [cpx.IDF(), cpx.SAND()], ids=lambda each: each.name)

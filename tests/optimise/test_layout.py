@@ -43,6 +43,11 @@ def test_a_value_of_another_shape_does_not_fit(name: str, value: Any) -> None:
         block_of(name, VALUES[name]).flat(value)
 
 
+def test_a_tree_with_other_leaves_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="3 values for 2"):
+        block_of("c", VALUES["c"]).flat({"left": 1.0, "middle": 2.0, "right": 3.0})
+
+
 def test_lists_of_numbers_are_arrays() -> None:
     np.testing.assert_array_equal(block_of("b", VALUES["b"]).flat([[1, 2, 3], [4, 5, 6]]), np.arange(1, 7))
 

@@ -1,5 +1,6 @@
 """Optima with published or closed-form values, and what they cost."""
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import couplax as cpx
+from couplax.optimise._method import AbstractMethod, Outcome
+from couplax.optimise._problem import Problem
 from optimised_models import F_SELLAR, SELLAR, bowl, constraints, d1, d2_numpy, objective, sellar
 
 ARCHITECTURES = {"MDF": cpx.MDF(), "IDF": cpx.IDF(), "SAND": cpx.SAND()}
@@ -358,6 +361,44 @@ def test_a_design_variable_may_be_a_tree_of_arrays() -> None:
     np.testing.assert_allclose(optimum.multipliers["p"]["a"], [-1, -1], rtol=1e-6)
 
 
+@dataclass(frozen=True, slots=True)
+class Pointing(AbstractMethod):
+    """A method that points at a design."""
+
+    x: tuple[float, ...]
+    succeeded: bool = False
+
+    @property
+    def takes_bounds(self) -> bool:
+        return True
+
+    @property
+    def takes_constraints(self) -> bool:
+        return True
+
+    def minimise(self, problem: Problem) -> Outcome:
+        return Outcome(x=np.array(self.x), succeeded=self.succeeded, message="no further", iterations=0)
+
+
+def test_an_optimum_is_one_whatever_its_method_says_of_it() -> None:
+    lowest: Any = {"design": ["x", "y"], "start": {"x": 1.0, "y": 1.0}}
+    right = cpx.minimise(bowl, "f", **lowest, method=Pointing((20 / 3, -22 / 3)))
+    assert right.converged
+    assert right.status.startswith("converged: the optimality conditions hold to ")
+    wrong = cpx.minimise(bowl, "f", **lowest, method=Pointing((6.0, -7.0)), throw=False)
+    assert wrong.status.startswith("not converged: no further; a slope of ")
+    early = cpx.minimise(bowl, "f", **lowest, method=Pointing((6.0, -7.0), succeeded=True), throw=False)
+    assert early.status.startswith("not converged: stopped by its own test, too early (no further); a slope")
+
+
+def test_without_a_step_that_can_be_evaluated_the_way_ends_where_it_was() -> None:
+    shelf = cpx.component(lambda x: jnp.where(x >= 1, x, jnp.nan), "f", name="shelf")
+    said = r"the model cannot be evaluated where it stopped .* 11 of 12 analyses failed"
+    with pytest.raises(cpx.OptimiseError, match=said) as caught:
+        cpx.minimise(cpx.Model(shelf), "f", design={"x": (0, 4)}, start={"x": 1.0})
+    assert caught.value.optimum["x"] == 1
+
+
 def test_an_optimum_stays_where_it_started_if_that_is_one() -> None:
     optimum = cpx.minimise(bowl, "f", design=["x", "y"], start={"x": 20 / 3, "y": -22 / 3})
     assert optimum.converged
@@ -400,7 +441,10 @@ def test_given_scales_go_before_those_that_are_found() -> None:
 def test_in_single_precision_an_optimum_is_as_exact_as_that_allows() -> None:
     with jax.enable_x64(False):
         optimum = cpx.minimise(bowl, "f", design={"x": (-50, 50), "y": (-50, 50)}, start={"x": 0.0, "y": 0.0})
+        short: Any = {"design": ["x", "y"], "start": {"x": 0.0, "y": 0.0}, "throw": False}
+        failed = cpx.minimise(bowl, "f", **short, method=cpx.SLSQP(max_iterations=1))
     np.testing.assert_allclose(optimum["f"], -82 / 3, rtol=1e-5)
+    assert "JAX computes in single precision" in failed.status
 
 
 def test_many_variables_at_their_bounds_have_their_multipliers() -> None:

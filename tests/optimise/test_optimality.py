@@ -101,3 +101,12 @@ def test_many_variables_at_bounds_cost_no_matrix() -> None:
     found = optimality(problem, np.zeros(size))
     assert found.stationarity == 0
     np.testing.assert_array_equal(found.bound_multipliers, -np.ones(size))
+
+
+def test_where_bounds_hold_every_variable_constraints_need_not() -> None:
+    found = optimality(
+        near(**SUM, bounds=([0.0, 0.0], [1.0, 1.0]), limits=([-np.inf], [1.0])), np.array([1.0, 0.0])
+    )
+    np.testing.assert_array_equal(found.multipliers, [0])
+    np.testing.assert_allclose(found.bound_multipliers, [2, -1])
+    assert found.stationarity == 0

@@ -118,6 +118,7 @@ def test_limits_of_a_constraint_that_are_not_understood_are_told(limits: Any, sa
         (jnp.arange(3), "is of int64"),
         (True, "is of bool"),
         ("one", "starts at 'one'. Wanted: a number"),
+        (["one", 1], "starts at ['one', 1]. Wanted: a number"),
         (np.inf, "starts at inf, which is infinite or NaN"),
         (1j, "is of complex128"),
     ],

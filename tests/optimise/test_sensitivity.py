@@ -122,6 +122,15 @@ def test_unknown_parameters_are_told_with_close_matches() -> None:
     assert second.startswith("parameter `z_1` is no input that the optimisation held fixed.")
 
 
+def test_a_parameter_of_whole_numbers_has_no_slopes() -> None:
+    power = cpx.component(lambda x, n: (x - 1) ** 2 + x / n, "f", name="power")
+    optimum = cpx.minimise(
+        cpx.Model(power), "f", design=["x"], start={"x": 0.0}, fixed={"n": np.array(3, dtype="int64")}
+    )
+    with pytest.raises(cpx.ModelError, match="parameter `n` is of whole numbers"):
+        optimum.sensitivity("n")
+
+
 @cpx.component("f")
 def slope(x: Any, y: Any, p: Any) -> Any:
     return (x - p) ** 2 + (y - 1.0) ** 2

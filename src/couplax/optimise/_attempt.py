@@ -10,6 +10,7 @@ import numpy as np
 from couplax._errors import OptimiseError
 
 from ._conditions import Solved
+from ._evaluator import Evaluations
 from ._history import Recorder
 from ._layout import Layout
 from ._method import Outcome
@@ -61,7 +62,7 @@ def optimum_of(attempt: Attempt, report: Report, names: tuple[str, ...], calls: 
     )
     return Optimum(
         converged=converged,
-        status=_status(outcome, conditions, converged=converged),
+        status=_status(outcome, conditions, scaled.evaluator.counts, converged=converged),
         multipliers=multipliers,
         active=active,
         stationarity=conditions.stationarity,
@@ -90,18 +91,20 @@ def _converged(outcome: Outcome, conditions: Optimality) -> bool:
     return conditions.infeasibility <= _FEASIBLE and conditions.stationarity <= enough
 
 
-def _status(outcome: Outcome, conditions: Optimality, *, converged: bool) -> str:
+def _status(outcome: Outcome, conditions: Optimality, counts: Evaluations, *, converged: bool) -> str:
     """Returns why it ended, in words."""
     own = outcome.message
     if converged and outcome.succeeded:
         return f"converged ({own})"
     if converged:
         return f"converged: the optimality conditions hold to {conditions.stationarity:.0e} ({own})"
-    parts: list[str] = [own]
+    parts: list[str] = [f"stopped by its own test, too early ({own})" if outcome.succeeded else own]
     if conditions.infeasibility > _FEASIBLE:
         parts.append(f"a limit is violated by {conditions.infeasibility:.1e}, scaled")
     if STATIONARY < conditions.stationarity < np.inf:
         parts.append(f"a slope of {conditions.stationarity:.1e} is left, scaled")
+    if counts.failures:
+        parts.append(f"{counts.failures} of {counts.analyses} analyses failed")
     if not jax.config.read("jax_enable_x64"):
         parts.append('JAX computes in single precision: jax.config.update("jax_enable_x64", True)')
     return f"not converged: {'; '.join(parts)}"

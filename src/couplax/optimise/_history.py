@@ -19,7 +19,7 @@ class History:
     """One entry for the start, and one for the point after each iteration.
 
     Attributes:
-        objective: its values.
+        objective: its values, NaN where the model could not be evaluated.
         infeasibility: by how much the most violated constraint is outside its limits.
         design: the values of each design variable, the iterations along the first axis.
         analyses: how many analyses there had been.
@@ -71,7 +71,7 @@ class Recorder:
         iteration = Iteration(
             number=len(self.iterations),
             design=np.array(design),
-            objective=known.objective,
+            objective=known.objective if known.ok else np.nan,
             infeasibility=float(np.max(self.limits.violation(known.constraints), initial=0.0)),
             analyses=self.evaluator.counts.analyses,
         )

@@ -75,8 +75,6 @@ def limits_of(given: Any, block: Block) -> Limits:
 
 def _sides(given: Any) -> tuple[Any, Any]:
     """Returns the lower and the upper side of what the user gave; a number or an array alone is both."""
-    if given is None:
-        return None, None
     if isinstance(given, tuple | list) and len(given) == 2:
         return given[0], given[1]
     if isinstance(given, tuple | list | str | Mapping):

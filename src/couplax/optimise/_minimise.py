@@ -1,6 +1,5 @@
 """`minimise`: a model, an objective, what may change and what must hold."""
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -206,13 +205,18 @@ def _run(method: AbstractMethod, problem: Problem, recorder: Recorder, scaling: 
     try:
         outcome = method.minimise(problem)
     except Stop as stop:
-        outcome = Outcome(
-            x=np.full(problem.size, np.nan),
-            succeeded=False,
-            message=str(stop),
-            iterations=len(recorder.iterations) - 1,
-        )
+        return _last(recorder, scaling, str(stop))
     if np.isfinite(outcome.x).all() and np.isfinite(problem.objective(outcome.x)):
         return outcome
-    last = next(it for it in reversed(recorder.iterations) if np.isfinite(it.objective))
-    return dataclasses.replace(outcome, x=last.design / scaling.design, succeeded=False)
+    return _last(recorder, scaling, f"the model cannot be evaluated where it stopped ({outcome.message})")
+
+
+def _last(recorder: Recorder, scaling: Scaling, message: str) -> Outcome:
+    """Returns the last iteration whose point could be evaluated, as the end."""
+    sound = [each for each in recorder.iterations if np.isfinite(each.objective)]
+    return Outcome(
+        x=sound[-1].design / scaling.design,
+        succeeded=False,
+        message=message,
+        iterations=len(recorder.iterations) - 1,
+    )

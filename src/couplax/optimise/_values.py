@@ -21,9 +21,7 @@ def whole(prepared: Prepared) -> Program:
     known = {*prepared.given, *prepared.space.layout.names}
     started = set(prepared.analysis.program.unknowns)
     outputs: list[str] = []
-    for step in prepared.graph.steps:
-        if isinstance(step, Cycle):
-            continue
+    for step in (step for step in prepared.graph.steps if not isinstance(step, Cycle)):
         reads = {read.name for read in step.inputs}
         if known.issuperset(reads) and started.issuperset(step.unknowns):
             names = [output.name for output in step.outputs]
