@@ -15,6 +15,9 @@ from couplax.stage import stage
 Composition = Callable[..., Any]
 """`fn(*inputs, **params)`: the primitive in JAX operations that have rules."""
 
+COMPOSITIONS: dict[str, Composition] = {}
+"""What stands for a primitive, by its name."""
+
 
 def composed(fn: Composition) -> Callable[..., Any]:
     """Returns the rule that lowers `fn`, called with the inputs and params of the primitive."""
@@ -41,3 +44,4 @@ def composed_beside(op_type: str, fn: Composition) -> Callable[..., Any]:
 def compose_for(primitive: str, fn: Composition, *, broadcasts: bool = False) -> None:
     """Registers `fn` as what stands for `primitive`."""
     rule_for(primitive, broadcasts=broadcasts)(composed(fn))
+    COMPOSITIONS[primitive] = fn
