@@ -71,7 +71,7 @@ def register(counted: AbstractCounted) -> None:
 
 def counts() -> Counts:
     """Returns how often each code that is known was called so far."""
-    return {counted: counted.count() for counted in _live}
+    return {counted: counted.count() for counted in _live} if _live else {}
 
 
 def counted_since(before: Counts) -> dict[str, Count]:

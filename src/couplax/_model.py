@@ -22,6 +22,7 @@ from couplax.solve import (
     as_values,
     check,
     check_closed,
+    check_guesses,
     check_inputs,
     closed,
     closures_in,
@@ -219,23 +220,36 @@ class Model:
             GuessError: a guess is unknown, missing or of the wrong shape.
             SolveError: a solve did not converge.
         """
-        given = as_values({**(values or {}), **inputs})
-        names = frozenset(given)
+        given = {**self._graph.defaults, **as_values({**(values or {}), **inputs} if values else inputs)}
+        guesses = self._guesses(given, guess or {})
+        before = counts()
+        with original_errors(), all_faults(self._whole.steps, given, guesses):
+            written, solves = evaluate(self._whole, given, guesses)
+            # What one program computes is there all at once.
+            jax.block_until_ready(next(iter(written.values())))
+        named = {name: given[name] for name in self.inputs} | {name: written[name] for name in self.outputs}
+        solves = {name: solves[name] for name in self._whole.solves}
+        if throw and not all(solve.is_known_to_converge for solve in solves.values()):
+            # What passes through a transformation comes back sorted by name.
+            checked = check(named, solves, self._whole.solved)
+            named = {name: checked[name] for name in named}
+        return Results(named, solves, self._about, counted_since(before))
+
+    def _guesses(self, given: Mapping[str, Any], guess: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns where each unknown starts; the names given are checked once for each set of them.
+
+        Raises:
+            ModelError: an input is unknown or missing, or a cycle is not closed.
+            GuessError: a guess is unknown or missing.
+        """
+        names = (frozenset(given), frozenset(guess))
         if names not in self._runnable_with:
             check_closed(self._graph.steps, self._declared_guesses)
             check_inputs(self._graph, given, self.inputs)
+            check_guesses(self._whole, self._graph, self._declared_guesses, guess)
             self._runnable_with.add(names)
-        given = {**self._graph.defaults, **given}
-        guesses = guesses_for(self._whole, self._graph, self._declared_guesses, guess)
-        before = counts()
-        with original_errors(), all_faults(self._whole.steps, given, guesses):
-            written, solves = jax.block_until_ready(evaluate(self._whole, given, guesses))
-        named = {name: given[name] for name in self.inputs} | {name: written[name] for name in self.outputs}
-        solves = {name: solves[name] for name in self._whole.solves}
-        checked = check(named, solves, self._whole.solved) if throw else named
-        # What passes through a transformation comes back sorted by name.
-        named = {name: checked[name] for name in named}
-        return Results(named, solves, self._about, counted_since(before))
+        found = {**self._declared_guesses, **as_values(guess)}
+        return {name: found[name] for name in self._whole.unknowns}
 
     def function(
         self,
@@ -274,7 +288,7 @@ class Model:
             outputs=outputs if isinstance(outputs, str) else wanted,
             program=prepared,
             fixed={**self._graph.defaults, **fixed},
-            guesses=guesses_for(prepared, self._graph, self._declared_guesses, guess),
+            guesses=guesses_for(prepared, self._graph, self._declared_guesses, guess or {}),
         )
 
     def xdsm(
@@ -307,8 +321,8 @@ class Model:
         return matrix(self._graph, collapse=collapse, expand=expand, most=most)
 
     @cached_property
-    def _runnable_with(self) -> set[frozenset[str]]:
-        """The sets of given inputs that were found to be enough: a model is checked once for each."""
+    def _runnable_with(self) -> set[tuple[frozenset[str], frozenset[str]]]:
+        """The names of inputs and guesses that were found to be enough: a model is checked once for each."""
         return set()
 
     @cached_property

@@ -19,7 +19,9 @@ from jax.custom_derivatives import SymbolicZero
 
 from couplax._calls import codes_in
 from couplax.graph import Cycle, Run, order
+from couplax.solve._bisection import Bisection
 from couplax.solve._newton import Newton
+from couplax.solve._packing import Packing, packing
 from couplax.solve._solve import Solve, verdict_of
 from couplax.solve._start import start_of
 
@@ -77,6 +79,7 @@ def solve_cycle(problem: Problem, known: Values, guesses: Values) -> Run:
         cut=problem.cut,
         solver=type(problem.solver).__name__,
         values=jax.lax.stop_gradient(unknowns),
+        stalled=problem.solver.stalled if isinstance(problem.solver, Bisection) else None,
         codes=codes_in(run, known, start, inner),
         **went["own"],
     )
@@ -116,19 +119,21 @@ def _root(
     """Returns the unknowns as the solver finds them, and how that went."""
     iterates = isinstance(problem.solver, optx.AbstractFixedPointSolver)
     solve = optx.fixed_point if iterates else optx.root_find
+    packed = packing(start, problem.changes)
 
-    def residual(unknowns: Values, args: tuple[Values, Values]) -> dict[str, Any]:
-        ends = passed(problem, args[0], unknowns, args[1])[1]
-        return ends if iterates else problem.residual(ends, unknowns)
+    def residual(unknowns: Any, args: tuple[Values, Values]) -> Any:
+        at = packed.unpack(unknowns)
+        ends = passed(problem, args[0], at, args[1])[1]
+        return packed.pack(ends if iterates else problem.residual(ends, at))
 
     solution = solve(
         residual,
         problem.solver,
-        start,
+        packed.pack(start),
         (known, inner),
         max_steps=getattr(problem.solver, "max_steps", 256),
         tags=_structure(start),
-        options=_options(problem, start),
+        options={"changes": packed.options, **_bounds(problem, packed, start)},
         throw=False,
     )
     went = {
@@ -136,7 +141,7 @@ def _root(
         "iterations": solution.stats["num_steps"],
         "history": solution.stats.get("residuals"),
     }
-    return dict(solution.value), went
+    return packed.unpack(solution.value), went
 
 
 @partial(_root.defjvp, symbolic_zeros=True)
@@ -173,13 +178,19 @@ def _moved_by_read(problem: Problem, known: Values, inner: Values, unknowns: Val
 
 def _moved(problem: Problem, by_unknowns: Any, residual: Values, unknowns: Values) -> dict[str, Any]:
     """Returns the unknowns' tangent, which makes up for the `residual` that comes from what is read."""
+    packed = packing(unknowns, problem.changes)
+
+    def product(moved: Any) -> Any:
+        return packed.pack(by_unknowns(packed.unpack(moved))[1])
+
     operator = lx.FunctionLinearOperator(
-        lambda moved: by_unknowns(moved)[1], jax.eval_shape(lambda: unknowns), tags=_structure(unknowns)
+        product, jax.eval_shape(packed.pack, unknowns), tags=_structure(unknowns)
     )
     # As for Newton's steps, and like them a division where there is one unknown.
     own = isinstance(problem.solver, Newton) and not _structure(unknowns)
     solver = problem.solver.linear_solver if own else _LINEAR
-    return lx.linear_solve(operator, jax.tree.map(jnp.negative, residual), solver).value
+    target = jax.tree.map(jnp.negative, packed.pack(residual))
+    return packed.unpack(lx.linear_solve(operator, target, solver).value)
 
 
 _LINEAR = lx.AutoLinearSolver(well_posed=True)
@@ -192,31 +203,22 @@ def _zero(leaf: Any) -> Any:
     return np.zeros(leaf.shape, jax.dtypes.float0)
 
 
-def _options(problem: Problem, start: Values) -> dict[str, Any]:
-    """Returns what the solver is told of the unknowns: which residuals are changes, and their bounds."""
-    changes = problem.changes
-    options = {
-        "changes": {name: jax.tree.map(partial(_constant, changes[name]), start[name]) for name in start}
-    }
+def _bounds(problem: Problem, packed: Packing, start: Values) -> dict[str, Any]:
+    """Returns the solver's `lower` and `upper`, where an unknown declares bounds."""
     bounds = {output.name: output.bounds for node in problem.cycle.nodes for output in node.outputs}
     if all(bounds[name] is None for name in start):
-        return options
-    for place, (key, none) in enumerate((("lower", -jnp.inf), ("upper", jnp.inf))):
-        options[key] = {name: _end(bounds[name], place, none, start[name]) for name in start}
-    return options
+        return {}
+    ends = {"lower": (0, -jnp.inf), "upper": (1, jnp.inf)}
+    return {
+        key: packed.pack({name: _end(bounds[name], place, none, start[name]) for name in start})
+        for key, (place, none) in ends.items()
+    }
 
 
 def _end(bounds: Any, place: int, none: float, value: Any) -> Any:
     """Returns one end of the bounds of an unknown, in its shape."""
-    end = None if bounds is None else bounds[place]
-    return jax.tree.map(
-        lambda leaf: jnp.broadcast_to(jnp.asarray(none if end is None else end, leaf.dtype), leaf.shape),
-        value,
-    )
-
-
-def _constant(value: bool, _: Any) -> bool:
-    return value
+    end = none if bounds is None or bounds[place] is None else bounds[place]
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(jnp.asarray(end, leaf.dtype), leaf.shape), value)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.core
 import jax.numpy as jnp
-import numpy as np
 
 from couplax._errors import SolveError
 from couplax.graph import Node
@@ -39,7 +38,7 @@ def check(
     Raises:
         SolveError: a solve did not converge.
     """
-    if not solves or all(_has_converged(solve) for solve in solves.values()):
+    if all(solve.is_known_to_converge for solve in solves.values()):
         return dict(values)
     read = {**(known or {}), **values}
     nodes = tuple(solved)
@@ -49,11 +48,6 @@ def check(
     leaves, tree = jax.tree.flatten((told, inputs))
     arrays = [jnp.asarray(jax.lax.stop_gradient(leaf)) for leaf in leaves]
     return tied(dict(values), passed(failed, arrays, _Report(tree, nodes)))
-
-
-def _has_converged(solve: Solve) -> bool:
-    """Returns whether the solve is known to have converged; inside a transformation nothing is known."""
-    return not solve.is_traced and bool(np.all(solve.converged))
 
 
 def _without_traced_history(solve: Solve) -> Solve:

@@ -15,11 +15,10 @@ _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 def as_values(given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns `given` with rows of numbers, lists or tuples, as arrays; other trees stay what they are."""
-    return {name: _as_value(value) for name, value in given.items()}
-
-
-def _as_value(value: Any) -> Any:
-    return np.asarray(value) if isinstance(value, list | tuple) and _is_row(value) else value
+    return {
+        name: np.asarray(value) if isinstance(value, list | tuple) and _is_row(value) else value
+        for name, value in given.items()
+    }
 
 
 def _is_row(value: Any) -> bool:
@@ -52,26 +51,36 @@ def check_inputs(graph: Graph, given: Collection[str], needed: Collection[str]) 
 
 
 def guesses_for(
-    program: Program, graph: Graph, declared: Mapping[str, Any], given: Mapping[str, Any] | None
+    program: Program, graph: Graph, declared: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns where each unknown of the program starts: as given, else as its output declares.
 
     Raises:
         GuessError: a guess is given of no unknown of the graph, or an unknown has none.
     """
-    guess = as_values(given or {})
-    every = [name for node in graph.nodes for name in node.unknowns] if guess else []
-    found = {**declared, **guess}
-    faults = unknown_names(guess, every, "unknown")
+    check_guesses(program, graph, declared, given)
+    found = {**declared, **as_values(given)}
+    return {name: found[name] for name in program.unknowns}
+
+
+def check_guesses(
+    program: Program, graph: Graph, declared: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """Raises where a guess is given of no unknown of the graph, or an unknown of the program has none.
+
+    Raises:
+        GuessError: with a sentence for each.
+    """
+    every = [name for node in graph.nodes for name in node.unknowns]
+    faults = unknown_names(given, every, "unknown")
     faults += [
         f"`{name}`, an unknown of cycle `{_cycle_of(program, name)}`, has no guess. Pass "
         f"guess={{{name!r}: ...}}, or declare couplax.output({name!r}, guess=...)."
         for name in program.unknowns
-        if name not in found
+        if name not in given and name not in declared
     ]
     if faults:
         raise GuessError("\n".join(faults))
-    return {name: found[name] for name in program.unknowns}
 
 
 def _cycle_of(program: Program, unknown: str) -> str:

@@ -14,7 +14,7 @@ import optimistix as optx
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=["verdict", "iterations", "residual", "values", "history"],
-    meta_fields=["cut", "solver", "verdicts", "codes"],
+    meta_fields=["cut", "solver", "verdicts", "stalled", "codes"],
     drop_fields=["calls"],
 )
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -32,6 +32,7 @@ class Solve:
         history: the largest residual at the start and after each step, NaN for the steps not taken; None
             where the solver keeps none.
         verdicts: the enumeration that the result is of: optimistix's, or Diffrax's for an integral.
+        stalled: what it means where the residual falls no further, if the solver knows.
         codes: the foreign codes that the cycle calls.
         calls: how often each of `codes` was called in the whole run; of a run outside transformations alone.
     """
@@ -44,6 +45,7 @@ class Solve:
     values: Mapping[str, Any]
     history: Any = None
     verdicts: Any = optx.RESULTS
+    stalled: str | None = None
     codes: tuple[str, ...] = ()
     calls: Mapping[str, int] = field(init=False, default_factory=dict[str, int])
 
@@ -69,6 +71,13 @@ class Solve:
         return converged if self.lanes else bool(converged)
 
     @property
+    def is_known_to_converge(self) -> bool:
+        """Whether every lane converged and that is known: inside a transformation nothing is."""
+        if self.is_traced:
+            return False
+        return int(self.verdict) == _CONVERGED if np.ndim(self.verdict) == 0 else bool(np.all(self.converged))
+
+    @property
     def lanes(self) -> tuple[int, ...]:
         """The leading axes that each of the arrays has: none outside a `vmap`."""
         return np.shape(self.verdict)
@@ -84,16 +93,22 @@ class Solve:
         history = np.asarray(self.history)
         return history[..., : int(np.max(self.iterations, initial=0)) + 1]
 
+    def _said(self, verdict: int) -> str:
+        """Returns a verdict in words."""
+        if self.stalled and verdict == _STALLED:
+            return self.stalled
+        return _in_words(self.verdicts, verdict)
+
     @property
     def status(self) -> str:
         """`converged`, or why the solve ended without; under a `vmap` how many lanes ended how."""
         if self.is_traced:
             return "not known yet"
         if not self.lanes:
-            return _said(self.verdicts, int(self.verdict))
+            return self._said(int(self.verdict))
         kinds, counts = np.unique(np.asarray(self.verdict), return_counts=True)
         pairs = zip(kinds, counts, strict=True)
-        return ", ".join(f"{count} {_said(self.verdicts, int(kind))}" for kind, count in pairs)
+        return ", ".join(f"{count} {self._said(int(kind))}" for kind, count in pairs)
 
     def __repr__(self) -> str:
         """Returns the solver, where it cut and how it ended."""
@@ -107,7 +122,7 @@ def verdict_of(result: Any) -> Any:
     return number
 
 
-def _said(verdicts: Any, verdict: int) -> str:
+def _in_words(verdicts: Any, verdict: int) -> str:
     """Returns one of the `verdicts` in words."""
     if verdict == _CONVERGED or (verdicts is optx.RESULTS and verdict in _STATUS):
         return _STATUS[verdict]
@@ -124,3 +139,4 @@ _SAID = (
 )
 _STATUS = {int(verdict_of(result)): text for result, text in _SAID}
 _CONVERGED = int(verdict_of(optx.RESULTS.successful))
+_STALLED = int(verdict_of(optx.RESULTS.nonlinear_divergence))
