@@ -54,6 +54,11 @@ class AbstractCounted(ABC):
     def name(self) -> str:
         """What messages call the code."""
 
+    @property
+    @abstractmethod
+    def is_exact_backwards_alone(self) -> bool:
+        """Whether the code offers an adjoint and no tangent: forwards its derivatives are differences."""
+
     @abstractmethod
     def count(self) -> Count:
         """Returns how often the code was called so far."""
@@ -89,8 +94,12 @@ def counted_since(before: Counts) -> dict[str, Count]:
 
 def codes_in(fn: Callable[..., Any], *args: Any) -> tuple[str, ...]:
     """Returns the names of the codes that a JAX function calls at `args`, in loops and branches too."""
-    equations = jax.make_jaxpr(fn)(*args).eqns
-    return tuple(dict.fromkeys(counted.name for counted in _counted(equations)))
+    return tuple(dict.fromkeys(counted.name for counted in counted_in(fn, *args)))
+
+
+def counted_in(fn: Callable[..., Any], *args: Any) -> tuple[AbstractCounted, ...]:
+    """Returns the codes that a JAX function calls at `args`, in loops and branches too."""
+    return tuple(dict.fromkeys(_counted(jax.make_jaxpr(fn)(*args).eqns)))
 
 
 def _counted(equations: Iterable[jec.JaxprEqn]) -> Iterator[AbstractCounted]:

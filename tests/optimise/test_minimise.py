@@ -60,6 +60,25 @@ def test_a_code_in_numpy_is_called_once_for_an_analysis_and_once_for_each_slope(
         assert box.tally.probes == 3 * optimum.evaluations.gradients
 
 
+def d2_adjoint(primals: Any, cotangents: Any) -> Any:
+    (y_1, _, _), w = primals, cotangents
+    return w * np.sign(y_1) / (2 * np.sqrt(np.abs(y_1))), w, w
+
+
+# What the code writes is read by f, by g_2 and by what meets its target; or by what meets its state alone.
+@pytest.mark.parametrize(("name", "readers"), [("IDF", 3), ("SAND", 1)])
+def test_a_code_with_an_adjoint_alone_is_differentiated_backwards_and_exactly(
+    name: str, readers: int
+) -> None:
+    box = cpx.foreign(d2_numpy, jnp.float64, adjoint=d2_adjoint, name="d2 with an adjoint")
+    model = cpx.Model(d1, cpx.component(box, "y_2", name="d2"), objective, constraints)
+    box.tally.reset()
+    optimum = cpx.minimise(model, "f", **SELLAR, architecture=ARCHITECTURES[name])
+    np.testing.assert_allclose(optimum["f"], F_SELLAR, rtol=0, atol=1e-9)
+    assert box.tally.probes == 0
+    assert box.tally.adjoints == readers * optimum.evaluations.gradients
+
+
 def test_the_free_paraboloid_has_its_minimum_where_algebra_says() -> None:
     for method in (cpx.BFGS(), cpx.LBFGS(), cpx.SLSQP(), cpx.TrustConstr()):
         optimum = cpx.minimise(bowl, "f", design=["x", "y"], start={"x": 0.0, "y": 0.0}, method=method)

@@ -48,6 +48,11 @@ class Host(AbstractCounted):
         """What messages call the code."""
         return self.code.name
 
+    @property
+    def is_exact_backwards_alone(self) -> bool:
+        """Whether the code offers an adjoint and no tangent."""
+        return self.code.adjoint is not None and self.code.tangent is None
+
     def count(self) -> Count:
         """Returns how often the code was called since its tally was last reset."""
         tally = self.tally

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from couplax._calls import counted_in
 from couplax.solve import Closure, Program, Solve, evaluate
 
 from ._at_solution import at_solution, iterated
@@ -97,7 +98,7 @@ def differentiate(
     """Returns the Jacobian of what is watched, at a point that was analysed.
 
     It is made of columns or of rows, whichever are fewer: tangents of the design variables, or adjoints of
-    the objective and the constraints.
+    the objective and the constraints. Of rows in any case where a foreign code offers an adjoint alone.
 
     Args:
         solutions: the unknowns of the solves at that point; nothing is solved again.
@@ -110,9 +111,10 @@ def differentiate(
 
 
 def _jacobian(fn: Callable[[Array], Array], at: Array) -> Array:
-    """Returns the Jacobian of `fn` by the cheaper mode."""
+    """Returns the Jacobian of `fn` by the cheaper mode; backwards where a code is exact backwards alone."""
     count = jax.eval_shape(fn, at).size
-    return jax.jacfwd(fn)(at) if at.size <= count else jax.jacrev(fn)(at)
+    backwards = at.size > count or any(code.is_exact_backwards_alone for code in counted_in(fn, at))
+    return jax.jacrev(fn)(at) if backwards else jax.jacfwd(fn)(at)
 
 
 @partial(jax.jit, static_argnums=0)
