@@ -57,7 +57,8 @@ class IPOPT(AbstractMethod):
             MissingExtraError: `cyipopt` is not installed.
         """
         cyipopt = _cyipopt()
-        callbacks = _Callbacks(problem, self.exact_hessian, cyipopt.CyIpoptEvaluationError)
+        kind = _ExactCallbacks if self.exact_hessian else _Callbacks
+        callbacks = kind(problem, cyipopt.CyIpoptEvaluationError)
         solver = cyipopt.Problem(
             n=problem.size,
             m=problem.limits.lower.size,
@@ -118,51 +119,52 @@ class _Callbacks:
     Where the model cannot be evaluated they raise what makes IPOPT step back.
     """
 
-    def __init__(self, problem: Problem, exact_hessian: bool, failure: type[Exception]) -> None:
-        self._problem = problem
-        self._failure = failure
-        self._constrained = problem.is_constrained
+    def __init__(self, problem: Problem, failure: type[Exception]) -> None:
+        self.problem = problem
         self.iterations = 0
+        self._failure = failure
         self._x = problem.start
-        if exact_hessian:
-            self.hessian = self._hessian
-            self.hessianstructure = self._hessian_structure
 
     def objective(self, x: Vector) -> float:
         """Returns f(x)."""
         self._x = np.array(x)
-        return float(self._sound(self._problem.objective(x)))
+        return float(self.sound(self.problem.objective(x)))
 
     def gradient(self, x: Vector) -> Vector:
         """Returns the derivatives of f."""
-        return self._sound(self._problem.gradient(x))
+        return self.sound(self.problem.gradient(x))
 
     def constraints(self, x: Vector) -> Vector:
         """Returns c(x)."""
-        return self._sound(self._problem.constraints(x))
+        return self.sound(self.problem.constraints(x))
 
     def jacobian(self, x: Vector) -> Vector:
         """Returns the derivatives of c, row by row."""
-        return self._sound(self._problem.jacobian(x)).ravel()
-
-    def _hessian(self, x: Vector, multipliers: Vector, factor: float) -> Vector:
-        """Returns the lower triangle of the Lagrangian's second derivatives."""
-        found = self._problem.hessian(x, np.concatenate([[factor], multipliers]))
-        return self._sound(found)[self._hessian_structure()]
-
-    def _hessian_structure(self) -> Any:
-        """Returns the rows and columns of the lower triangle."""
-        return np.tril_indices(self._problem.size)
+        return self.sound(self.problem.jacobian(x)).ravel()
 
     def intermediate(self, *state: Any) -> bool:
         """Records an iteration; returns that the next may come."""
         iteration = int(state[1])
         if iteration > self.iterations:
             self.iterations = iteration
-            self._problem.iterated(self._x)
+            self.problem.iterated(self._x)
         return True
 
-    def _sound(self, value: Any) -> Any:
+    def sound(self, value: Any) -> Any:
+        """Returns `value` where it is finite; raises where it is not."""
         if not np.isfinite(value).all():
             raise self._failure
         return value
+
+
+class _ExactCallbacks(_Callbacks):
+    """The same with second derivatives: `cyipopt` asks for them where there are such methods."""
+
+    def hessian(self, x: Vector, multipliers: Vector, factor: float) -> Vector:
+        """Returns the lower triangle of the Lagrangian's second derivatives."""
+        found = self.problem.hessian(x, np.concatenate([[factor], multipliers]))
+        return self.sound(found)[self.hessianstructure()]
+
+    def hessianstructure(self) -> Any:
+        """Returns the rows and columns of the lower triangle."""
+        return np.tril_indices(self.problem.size)
