@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import couplax as cpx
-from couplax import ModelError
+from couplax import GuessError, ModelError
 
 NEWTON = cpx.Newton(rtol=1e-12, atol=1e-12)
 
@@ -198,6 +198,17 @@ def test_a_default_outside_its_bounds_is_a_fault() -> None:
         cpx.component(lambda a: a, cpx.input("a", default=2.0, bounds=(0.0, 1.0)), "b", name="c")
     )
     assert "the default 2.0, outside its bounds 0.0 to 1.0" in message
+
+
+def test_a_guess_outside_its_bounds_is_a_fault_of_a_run() -> None:
+    fn = cpx.residual(lambda u, a: u - a, cpx.output("u", guess=0.5, bounds=(0.0, 1.0)), name="c")
+    model = cpx.Model(fn).close(NEWTON)
+    for call in (
+        lambda: model.run(a=0.5, guess={"u": 2.0}),
+        lambda: model.function("a", "u", guess={"u": -1.0}),
+    ):
+        with pytest.raises(GuessError, match=r"guess of `u`.*outside its bounds 0.0 to 1.0.*`c`"):
+            call()
 
 
 def test_a_solver_stays_within_the_bounds_of_its_unknowns() -> None:

@@ -21,6 +21,7 @@ from couplax.solve import (
     all_faults,
     as_values,
     check,
+    check_bounds,
     check_closed,
     check_guesses,
     check_inputs,
@@ -248,8 +249,10 @@ class Model:
             check_inputs(self._graph, given, self.inputs)
             check_guesses(self._whole, self._graph, self._declared_guesses, guess)
             self._runnable_with.add(names)
-        found = {**self._declared_guesses, **as_values(guess)}
-        return {name: found[name] for name in self._whole.unknowns}
+        found = as_values(guess)
+        if self._graph.bounded:
+            check_bounds(self._graph, found)
+        return {name: found.get(name, self._declared_guesses.get(name)) for name in self._whole.unknowns}
 
     def function(
         self,

@@ -14,7 +14,7 @@ from ._component import Component
 from ._cycle import Cycle, dependencies, in_order
 from ._faults import faults_of
 from ._node import Kind, Node, free_inputs
-from ._variables import Input, Output
+from ._variables import Bounds, Input, Output
 
 
 @dataclass(frozen=True, init=False)
@@ -85,6 +85,18 @@ class Graph:
     def couplings(self) -> tuple[str, ...]:
         """The names that one component writes and one reads, in the order in which they are written."""
         return tuple(name for name in self.written if name in self.readers)
+
+    @cached_property
+    def bounded(self) -> Mapping[str, tuple[Component, Bounds]]:
+        """The bounds of what is written, by name, with the component that declares them."""
+        return MappingProxyType(
+            {
+                output.name: (component, output.bounds)
+                for component in self.components
+                for output in component.outputs
+                if output.bounds is not None
+            }
+        )
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from couplax.solve._closure import Closure as Closure
 from couplax.solve._failure import check as check
 from couplax.solve._function import Function as Function
 from couplax.solve._given import as_values as as_values
+from couplax.solve._given import check_bounds as check_bounds
 from couplax.solve._given import check_guesses as check_guesses
 from couplax.solve._given import check_inputs as check_inputs
 from couplax.solve._given import guesses_for as guesses_for

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import jax
+import jax.core
 import numpy as np
 
 from couplax._errors import GuessError, ModelError
@@ -59,8 +61,35 @@ def guesses_for(
         GuessError: a guess is given of no unknown of the graph, or an unknown has none.
     """
     check_guesses(program, graph, declared, given)
-    found = {**declared, **as_values(given)}
-    return {name: found[name] for name in program.unknowns}
+    found = as_values(given)
+    check_bounds(graph, found)
+    return {name: found.get(name, declared.get(name)) for name in program.unknowns}
+
+
+def check_bounds(graph: Graph, guesses: Mapping[str, Any]) -> None:
+    """Raises where a guess is outside the bounds that are declared of its unknown, as far as it is known.
+
+    Raises:
+        GuessError: with a sentence for each.
+    """
+    faults = [
+        f"The guess of `{name}`, {guesses[name]}, is outside its bounds {lower} to {upper}, which"
+        f" {component.described} declares. Choose one between them."
+        for name, (component, (lower, upper)) in graph.bounded.items()
+        if name in guesses and not _is_traced(guesses[name]) and _is_outside(guesses[name], lower, upper)
+    ]
+    if faults:
+        raise GuessError("\n".join(faults))
+
+
+def _is_traced(value: Any) -> bool:
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
+
+
+def _is_outside(value: Any, lower: Any, upper: Any) -> bool:
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(value)]
+    below = lower is not None and any((leaf < lower).any() for leaf in leaves)
+    return bool(below or (upper is not None and any((leaf > upper).any() for leaf in leaves)))
 
 
 def check_guesses(
