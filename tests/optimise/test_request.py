@@ -256,3 +256,42 @@ def test_a_scale_of_another_shape_is_told(name: str) -> None:
             start={"x": 0.0, "y": 0.0},
             scale={name: [1.0, 2.0]},
         )
+
+
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [
+        (3.0, "`design` is 3.0 (float). Wanted: inputs with their bounds"),
+        ([("x", 0, 1)], "`design` names ('x', 0, 1) (tuple). Wanted: inputs with their bounds"),
+    ],
+    ids=str,
+)
+def test_a_design_that_names_nothing_is_told(design: Any, said: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        cpx.minimise(bowl, "f", design=design)
+    assert caught.value.faults[0].startswith(said)
+
+
+def test_arguments_of_another_kind_are_told_together() -> None:
+    wrong: Any = {
+        "design": ["x"],
+        "constraints": ["total"],
+        "start": 1.0,
+        "method": "SLSQP",
+        "architecture": cpx.IDF,
+    }
+    model: Any = bowl.components[0]
+    objective: Any = bowl.components[1]
+    with pytest.raises(ModelError) as caught:
+        cpx.minimise(model, objective, **wrong)
+    wanted = (
+        "`model` is <component paraboloid",
+        "`objective` is <component line",
+        "`architecture` is the class IDF. Write couplax.IDF().",
+        "`method` is 'SLSQP' (str). Wanted: couplax.SLSQP(), ",
+        "`constraints` is ['total'] (list). Wanted: a mapping by name, as {\"g\": (None, 0)}.",
+        "`start` is 1.0 (float). Wanted: a mapping by name",
+    )
+    assert len(caught.value.faults) == len(wanted)
+    for fault, start in zip(caught.value.faults, wanted, strict=True):
+        assert fault.startswith(start), fault

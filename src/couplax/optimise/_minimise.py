@@ -12,6 +12,7 @@ from couplax.graph import shortened
 from couplax.solve import About, check
 
 from ._architecture import AbstractArchitecture
+from ._arguments import check_arguments
 from ._attempt import Attempt, optimum_of
 from ._evaluator import Evaluated, Evaluator
 from ._history import Iteration, Recorder
@@ -76,6 +77,8 @@ def minimise(
         SolveError: a solve does not converge at the start.
         OptimiseError: the method did not converge; the exception has the `optimum` as far as it came.
     """
+    mappings = {"constraints": constraints, "start": start, "fixed": fixed, "scale": scale}
+    check_arguments(model, objective, design, architecture, method, mappings)
     request = Request(
         objective=objective,
         design=design_of(design),
