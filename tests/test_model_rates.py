@@ -262,6 +262,11 @@ def test_an_integral_that_needs_more_steps_says_so() -> None:
     assert "max_steps" in solve.status
 
 
+def test_a_model_prints_its_integrals_and_its_open_rates() -> None:
+    assert "  rates motion + force: integrated from 0.0 to 2.0, Tsit5" in repr(oscillator())
+    assert "  rate forced: open" in repr(cpx.Model(forced))
+
+
 def test_equal_integrals_make_equal_models() -> None:
     assert model(save=TIMES) == model(save=list(TIMES))
     assert hash(model(save=TIMES)) == hash(model(save=TIMES))
@@ -292,6 +297,10 @@ BAD = {
         ["`forced`", "`x`", "couplax.Integrate"],
     ),
     "an event of no variable": (lambda: oscillator(event="hight"), ["`hight`", "changes with the states"]),
+    "a missing initial state": (
+        lambda: oscillator().run(position_0=1.0, stiffness=4.0),
+        ["input `velocity_0`, read by `motion + force`", "Pass velocity_0=..."],
+    ),
     "no solver": (lambda: cpx.Model(forced).close(wrong(cpx.Newton)), ["no solver", "Write Newton(...)"]),
 }
 

@@ -1,6 +1,6 @@
 """The model: components connected by their names, with solvers for their cycles."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +15,7 @@ from couplax.solve import (
     Closure,
     Function,
     Integrate,
+    Integration,
     Program,
     Results,
     Solver,
@@ -357,23 +358,41 @@ class Model:
         return hash((Model, self._graph))
 
     def __repr__(self) -> str:
-        """Returns the model's components, inputs, outputs and cycles."""
-        closed = {closure.cycle: closure for closure in self.closures}
-        cycles = [
-            f"  cycle {cycle.name}: "
-            + (
-                f"cut at {quoted(closed[cycle].cut)}, {type(closed[cycle].solver).__name__}"
-                if cycle in closed
-                else "open"
-            )
-            for cycle in self.cycles
-        ]
+        """Returns the model's components, inputs, outputs, cycles and rates."""
+        names = [component.name for component in self.components]
         lines = [
-            f"Model of {len(self.components)} components: {', '.join(c.name for c in self.components)}",
-            f"  inputs: {', '.join(self.inputs)}",
-            f"  outputs: {', '.join(self.outputs)}",
+            f"Model of {len(names)} component{'s' if len(names) > 1 else ''}: {_listed(names)}",
+            f"  inputs: {_listed(self.inputs)}",
+            f"  outputs: {_listed(self.outputs)}",
         ]
-        return "\n".join([*lines, *cycles])
+        return "\n".join([*lines, *self._cycle_lines(), *self._rate_lines()])
+
+    def _cycle_lines(self) -> Iterator[str]:
+        """Yields a line for each cycle."""
+        closed = {closure.cycle: closure for closure in self.closures}
+        for cycle in self.cycles:
+            closure = closed.get(cycle)
+            how = f"cut at {quoted(closure.cut)}, {type(closure.solver).__name__}" if closure else "open"
+            yield f"  cycle {cycle.name}: {how}"
+
+    def _rate_lines(self) -> Iterator[str]:
+        """Yields a line for each integral, and for each rate that is not integrated."""
+        for node in self._graph.nodes:
+            if isinstance(node, Integration):
+                start, end = node.integrate.span
+                yield f"  rates {node.name}: integrated from {start} to {end}, {node.integrate.name}"
+        for rate in self._graph.rates:
+            yield f"  rate {rate.name}: open"
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Returns names in a line; of many the first, and how many more."""
+    names = list(names)
+    more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+_LISTED = 20
 
 
 def _nodes(part: "Component | Model") -> tuple[Node, ...]:
