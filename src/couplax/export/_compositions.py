@@ -24,7 +24,9 @@ def composed(fn: Composition) -> Callable[..., Any]:
 
     def rule(context: Context, *inputs: Any, **params: Any) -> Any:
         structs = [jax.ShapeDtypeStruct(type_of(value).shape, type_of(value).dtype) for value in inputs]
-        outputs = context.lower(stage(partial(fn, **params), *structs).jaxpr, inputs)
+        closed = stage(partial(fn, **params), *structs).jaxpr
+        pairs = zip(context.lower(closed, inputs), closed.out_avals, strict=True)
+        outputs = [context.full(value, aval.shape) for value, aval in pairs]
         return outputs if context.eqn.primitive.multiple_results else outputs[0]
 
     return rule

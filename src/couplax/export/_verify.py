@@ -12,6 +12,7 @@ import onnxruntime
 
 from couplax._errors import VerificationError
 from couplax._tree import describe, struct_of
+from couplax.export._plain import is_key, parts_of
 from couplax.export._report import Comparison, VerifyReport
 
 # Both sides round every operation, and call different implementations of `exp`, `sin`, ... that differ by an
@@ -40,9 +41,7 @@ def verify(
     rows = [
         row
         for trial, values in _trials(args)
-        for row in _compare(
-            trial, _run(session, values), jax.tree.leaves(compiled(*values)), session, tolerance
-        )
+        for row in _compare(trial, _run(session, values), _parts(compiled(*values)), session, tolerance)
     ]
     return VerifyReport(comparisons=tuple(rows))
 
@@ -88,19 +87,29 @@ def _trials(args: Sequence[Any]) -> list[tuple[str, Any]]:
     drawn = any(isinstance(value, jax.ShapeDtypeStruct) for value in jax.tree.leaves(args))
     first = ("drawn" if drawn else "as given", given)
     same = all(
-        np.array_equal(a, b, equal_nan=False)
-        for a, b in zip(*map(jax.tree.leaves, (given, moved)), strict=True)
+        np.array_equal(a, b, equal_nan=False) for a, b in zip(*map(_parts, (given, moved)), strict=True)
     )
     return [first] if same else [first, ("0.1 % off", moved)]
 
 
 def _concrete(value: Any, generator: np.random.Generator) -> Any:
+    if is_key(getattr(value, "dtype", np.float64)):
+        return _keys(value, generator)
     struct = struct_of(value)
     if not isinstance(value, jax.ShapeDtypeStruct):
         return np.asarray(value, struct.dtype)
+    if jnp.issubdtype(struct.dtype, jnp.complexfloating):
+        real, imag = generator.standard_normal((2, *struct.shape))
+        return np.asarray(real + 1j * imag).astype(struct.dtype)
     if jnp.issubdtype(struct.dtype, jnp.floating):
         return np.asarray(generator.standard_normal(struct.shape)).astype(struct.dtype)
     return generator.integers(0, 2, struct.shape).astype(struct.dtype)
+
+
+def _keys(value: Any, generator: np.random.Generator) -> Any:
+    if not isinstance(value, jax.ShapeDtypeStruct):
+        return value
+    return jax.random.wrap_key_data(jnp.asarray(generator.integers(0, 2**32, (*value.shape, 2), np.uint32)))
 
 
 def _moved(value: Any, generator: np.random.Generator) -> Any:
@@ -111,7 +120,7 @@ def _moved(value: Any, generator: np.random.Generator) -> Any:
 
 def _run(session: onnxruntime.InferenceSession, values: Any) -> list[np.ndarray]:
     names = [entry.name for entry in session.get_inputs()]
-    flat = jax.tree.leaves(values)
+    flat = _parts(values)
     if len(names) != len(flat):
         raise VerificationError(f"The file takes {len(names)} inputs, and the function {len(flat)}.")
     try:
@@ -120,6 +129,11 @@ def _run(session: onnxruntime.InferenceSession, values: Any) -> list[np.ndarray]
         raise VerificationError(
             f"ONNX Runtime {onnxruntime.__version__} does not run the file: {error}"
         ) from error
+
+
+def _parts(values: Any) -> list[Any]:
+    """Returns the plain arrays of a pytree, as the file takes and gives them."""
+    return [np.asarray(part) for value in jax.tree.leaves(values) for part in parts_of(value)]
 
 
 def _compare(

@@ -14,6 +14,7 @@ from couplax.export._builder import Builder
 from couplax.export._kernels import LOWEST_OPSET
 from couplax.export._lower import lower
 from couplax.export._names import Names, check_names, input_names, output_names
+from couplax.export._plain import parted, plain
 from couplax.export._table import ONNX_RULES, OnnxRules
 from couplax.export._types import describe_aval, is_plain, tensor_type
 from couplax.stage import stage
@@ -31,10 +32,11 @@ def write(
 ) -> onnx.ModelProto:
     """Returns `fn` at `args` as a model that ONNX's own checker accepts."""
     staged = stage(fn, *args, failures=failures)
-    names = input_names(fn, args, inputs), output_names(fn, staged.out_tree, outputs)
+    taken = parted(input_names(fn, args, inputs), staged.jaxpr.in_avals)
+    names = taken, parted(output_names(fn, staged.out_tree, outputs), staged.jaxpr.out_avals)
     check_names(*names)
     builder = Builder([*names[0], *names[1]])
-    graph = _graph(builder, staged.jaxpr, *names, ONNX_RULES if rules is None else rules)
+    graph = _graph(builder, plain(staged.jaxpr), *names, ONNX_RULES if rules is None else rules)
     return _model(graph, _opset(builder, opset))
 
 

@@ -1,0 +1,68 @@
+"""A JAX function in ONNX Runtime against JAX itself: where the numbers differ, in units in the last place."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import onnxruntime
+
+from couplax.export import to_onnx
+from couplax.export._plain import parts_of
+
+
+def outputs_of(fn: Callable[..., Any], *args: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Returns what ONNX Runtime and what JAX give for `fn` at `args`, complex numbers and keys in parts."""
+    proto = to_onnx(fn, *args, verify=False)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    names = [entry.name for entry in session.get_inputs()]
+    came = session.run(None, dict(zip(names, plain_leaves(args), strict=True)))
+    with np.errstate(all="ignore"):
+        wanted = plain_leaves(jax.jit(fn)(*args))
+    return [np.asarray(output) for output in came], wanted
+
+
+def plain_leaves(tree: Any) -> list[np.ndarray]:
+    """Returns the arrays of a pytree, complex numbers and keys in parts."""
+    return [np.asarray(part) for value in jax.tree.leaves(tree) for part in parts_of(value)]
+
+
+def faults(fn: Callable[..., Any], *args: Any, units: float = 0, whole: bool = False) -> list[str]:
+    """Returns where ONNX Runtime and JAX differ by more than `units` in the last place; nothing if nowhere.
+
+    Args:
+        whole: the units are those of the largest magnitude of each output, as for sums of many terms.
+    """
+    came, wanted = outputs_of(fn, *args)
+    assert len(came) == len(wanted)
+    found = [difference(*pair, units, whole=whole) for pair in zip(came, wanted, strict=True)]
+    return [f"output {number}: {fault}" for number, fault in enumerate(found) if fault]
+
+
+def difference(came: np.ndarray, wanted: np.ndarray, units: float, *, whole: bool = False) -> str:
+    """Returns where `came` is not `wanted` to `units` in the last place; nothing where it is."""
+    assert (came.dtype, came.shape) == (wanted.dtype, wanted.shape)
+    if not np.issubdtype(wanted.dtype, np.floating):
+        wrong = came != wanted
+    else:
+        wrong = _apart(came, wanted, units, whole)
+    return "; ".join(
+        f"at {np.argwhere(wrong)[k]}: {came[wrong][k]!r}, JAX {wanted[wrong][k]!r}"
+        for k in range(min(4, wrong.sum()))
+    )
+
+
+def _apart(came: np.ndarray, wanted: np.ndarray, units: float, whole: bool) -> np.ndarray:
+    limits = np.finfo(wanted.dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = np.abs(wanted)
+        if whole:
+            size = np.max(size, where=np.isfinite(size), initial=0)
+        # JAX on the CPU flushes subnormal numbers to zero; ONNX Runtime keeps them.
+        near = np.abs(came - wanted) <= units * limits.eps * size + 2 * limits.tiny
+        same = (came == wanted) | (np.isnan(came) & np.isnan(wanted)) | near
+    return ~same | (np.isinf(wanted) & (came != wanted))
