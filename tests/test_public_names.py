@@ -38,7 +38,7 @@ OPTIMISE = (
     "TrustConstr",
     "minimise",
 )
-OUT = ("Staged", "VerifyReport", "stage", "to_onnx", "verify")
+OUT = ("Staged", "VerifyReport", "from_stablehlo", "stage", "to_onnx", "to_stablehlo", "verify")
 EXCEPTIONS = (
     "CouplaxError",
     "DerivativeError",

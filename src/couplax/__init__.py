@@ -18,7 +18,9 @@ from couplax._errors import StageError as StageError
 from couplax._errors import VerificationError as VerificationError
 from couplax._model import Model as Model
 from couplax.export import VerifyReport as VerifyReport
+from couplax.export import from_stablehlo as from_stablehlo
 from couplax.export import to_onnx as to_onnx
+from couplax.export import to_stablehlo as to_stablehlo
 from couplax.export import verify as verify
 from couplax.foreign import Central as Central
 from couplax.foreign import ComplexStep as ComplexStep

@@ -5,8 +5,11 @@ Importing this loads none of the packages of the extra `onnx`; the first export 
 
 from couplax.export import _rules as _rules
 from couplax.export._context import Context as Context
+from couplax.export._from_stablehlo import StableHLO as StableHLO
+from couplax.export._from_stablehlo import from_stablehlo as from_stablehlo
 from couplax.export._report import VerifyReport as VerifyReport
 from couplax.export._table import ONNX_RULES as ONNX_RULES
 from couplax.export._table import rule_for as rule_for
 from couplax.export._to_onnx import to_onnx as to_onnx
 from couplax.export._to_onnx import verify as verify
+from couplax.export._to_stablehlo import to_stablehlo as to_stablehlo

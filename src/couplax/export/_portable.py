@@ -1,0 +1,97 @@
+"""The pass that leaves no call of LAPACK: what factorises and solves is written out in plain operations.
+
+JAX lowers factorisations on a CPU to calls of LAPACK, which it brings along itself. TensorFlow does not, nor
+does another runtime of StableHLO.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.extend.core as jec
+import jax.numpy as jnp
+
+from couplax._errors import MissingRuleError
+from couplax._source import where
+from couplax.export._compositions import COMPOSITIONS, Composition
+from couplax.export._host_calls import equations
+from couplax.export._types import describe_aval
+from couplax.stage import FINALISE_RULES, FinaliseContext, finalise, simplify
+
+LIBRARY_CALLS = frozenset(
+    {
+        "cholesky",
+        "eig",
+        "eigh",
+        "geqrf",
+        "hessenberg",
+        "householder_product",
+        "lu",
+        "lu_pivots_to_permutation",
+        "ormqr",
+        "qr",
+        "schur",
+        "svd",
+        "triangular_solve",
+        "tridiagonal",
+        "tridiagonal_solve",
+    }
+)
+"""The primitives that JAX lowers to calls of a library on some platform."""
+
+
+def portable(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
+    """Returns `closed` with plain operations in place of the primitives that call a library.
+
+    Raises:
+        MissingRuleError: a primitive calls a library, and nothing is there to stand for it.
+    """
+    calls = {
+        eqn.primitive.name: eqn for eqn in equations(closed.jaxpr) if eqn.primitive.name in LIBRARY_CALLS
+    }
+    if not calls:
+        return closed
+    stands = {"qr": _qr, **COMPOSITIONS}
+    missing = [eqn for name, eqn in calls.items() if name not in stands]
+    if missing:
+        raise _missing(missing[0])
+    rules = {name: partial(_composed, stands[name]) for name in calls}
+    return simplify(finalise(closed, rules=FINALISE_RULES | rules))
+
+
+def _composed(fn: Composition, context: FinaliseContext, *inputs: Any, **params: Any) -> Sequence[Any]:
+    def outputs(*values: Any) -> list[Any]:
+        return jax.tree.leaves(fn(*values, **params))
+
+    avals = map(jax.typeof, inputs)
+    structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    return context.inline(jax.make_jaxpr(outputs)(*structs), *inputs)
+
+
+def _qr(a: Any, *, full_matrices: bool, pivoting: bool, use_magma: bool | None) -> tuple[Any, Any]:
+    """Returns Q and R with Q R = a, by Householder's reflections.
+
+    Raises:
+        MissingRuleError: columns are to change places.
+    """
+    if pivoting:
+        raise MissingRuleError(
+            "A QR factorisation with pivoting is a call of a library that comes with JAX alone. Factorise "
+            "without `pivoting`."
+        )
+    rows, columns = a.shape[-2:]
+    size = rows if full_matrices else min(rows, columns)
+    packed, taus = COMPOSITIONS["geqrf"](a)
+    wide = [(0, 0)] * (a.ndim - 1) + [(0, max(size - columns, 0))]
+    q = COMPOSITIONS["householder_product"](jnp.pad(packed, wide)[..., :size], taus)
+    return q, jnp.triu(packed[..., :size, :])
+
+
+def _missing(eqn: jec.JaxprEqn) -> MissingRuleError:
+    inputs = ", ".join(describe_aval(atom.aval) for atom in eqn.invars)
+    return MissingRuleError(
+        f"JAX primitive `{eqn.primitive.name}` on ({inputs}), reached at {where(eqn)}, is a call of a "
+        "library that comes with JAX alone, and nothing in couplax stands for it elsewhere.\n"
+        "Rewrite that call."
+    )
