@@ -88,6 +88,15 @@ def test_every_clash_of_given_shapes_is_told_at_once() -> None:
         assert "`b` float64[4]" in str(caught.value)
 
 
+def test_a_clash_inside_a_cycle_names_the_component_not_the_guess() -> None:
+    matrix = jnp.ones((3, 3))
+    truss = cpx.residual(
+        lambda u, load: matrix @ u - load, cpx.output("u", guess=0.0, shape=(3,)), name="truss"
+    )
+    with pytest.raises(ModelError, match=r"component `truss`.*`load` float64\[2\]"):
+        cpx.Model(truss).close(NEWTON).run(load=[1.0, 2.0])
+
+
 def test_the_checks_are_not_repeated_on_every_run() -> None:
     traces: list[int] = []
 

@@ -283,4 +283,8 @@ def test_equal_models_give_equal_drawings() -> None:
 
 
 def test_a_model_without_inputs_is_drawn() -> None:
-    assert text_at(xdsm(Model(made("a", "", "y")).graph)) == {(1, 1): "1: a", (1, 0): "y"}
+    assert text_at(xdsm(Graph([made("a", "", "y")]))) == {(1, 1): "1: a", (1, 0): "y"}
+
+
+def test_a_drawing_prints_as_its_title_and_size() -> None:
+    assert repr(xdsm(closed(sellar()))).startswith("<XDSM of d1, d2, objective, constraints: SVG, ")

@@ -53,12 +53,15 @@ class Graph:
         return MappingProxyType({output.name: node for node in self.nodes for output in node.outputs})
 
     @cached_property
-    def readers(self) -> Mapping[str, tuple[Component, ...]]:
-        """The components that read each name."""
-        found: dict[str, dict[int, Component]] = {}
+    def readers(self) -> Mapping[str, tuple[Node, ...]]:
+        """The components that read each name; an integral where it reads for itself, as initial states."""
+        found: dict[str, dict[int, Node]] = {}
         for position, component in enumerate(self.components):
             for read in component.inputs:
                 found.setdefault(read.name, {})[position] = component
+        for position, node in enumerate(self.nodes):
+            for read in node.inputs:
+                found.setdefault(read.name, {position: node})
         return MappingProxyType({name: tuple(by_position.values()) for name, by_position in found.items()})
 
     @cached_property

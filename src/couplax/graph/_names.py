@@ -51,8 +51,7 @@ def _close(name: str, known: Iterable[str]) -> str:
 
 
 def _readers(graph: Graph, name: str) -> str:
-    """Returns the first readers of `name` with their places: a node where it reads for itself."""
-    nodes = tuple(node for node in graph.nodes if name in {read.name for read in node.inputs})
-    readers = graph.readers.get(name, nodes)
+    """Returns the first readers of `name` with their places."""
+    readers = graph.readers[name]
     more = f" and {len(readers) - 3} more" if len(readers) > 3 else ""
     return ", ".join(reader.described for reader in readers[:3]) + more

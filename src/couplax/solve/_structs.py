@@ -132,9 +132,10 @@ def all_faults(
     """
     try:
         yield
-    except GuessError:
-        raise
     except TRACING_FAULTS as error:
+        if isinstance(error, GuessError) and error.__cause__ is None:
+            # The guess itself does not fit; else a component did not take it, or what it was given beside.
+            raise
         known = {**structs_of(guesses), **declared(steps), **structs_of(given)}
         _, faults = inferred(steps, known)
         if not faults:
