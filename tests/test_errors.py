@@ -12,6 +12,7 @@ TREE: dict[type[Exception], type[Exception]] = {
     errors.ForeignError: RuntimeError,
     errors.DerivativeError: TypeError,
     errors.SolveError: RuntimeError,
+    errors.OptimiseError: RuntimeError,
     errors.MissingExtraError: ImportError,
     errors.StageError: ValueError,
     errors.ExportError: ValueError,

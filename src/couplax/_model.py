@@ -35,7 +35,9 @@ from couplax.solve import (
     needed_steps,
     program,
 )
-from couplax.view import Drawing, matrix, xdsm
+from couplax.view import Drawing as Drawing
+from couplax.view import Driver as Driver
+from couplax.view import matrix, xdsm
 
 
 class Model:
@@ -54,7 +56,7 @@ class Model:
         self._connect(node for part in parts for node in _nodes(part))
 
     @classmethod
-    def _of(cls, nodes: Iterable[Node]) -> "Model":
+    def of(cls, nodes: Iterable[Node]) -> "Model":
         """Returns the model of `nodes`."""
         model = cls.__new__(cls)
         model._connect(nodes)
@@ -142,7 +144,7 @@ class Model:
         faults = unknown_names(change, [component.name for component in self.components], "component")
         if faults:
             raise ModelError(faults)
-        return Model._of(new for node in self._graph.nodes for new in node.with_components(change))
+        return Model.of(new for node in self._graph.nodes for new in node.with_components(change))
 
     def rename(self, names: Mapping[str, str]) -> "Model":
         """Returns the model with variables renamed, wherever they are read and written.
@@ -176,7 +178,7 @@ class Model:
         faults = unknown_names(given, [*self.inputs, *self.outputs], "variable")
         if faults:
             raise ModelError(faults)
-        return Model._of(node.named(naming) for node in self._graph.nodes)
+        return Model.of(node.named(naming) for node in self._graph.nodes)
 
     def close(self, solver: Solver | Integrate, *, cut: str | Sequence[str] | None = None) -> "Model":
         """Returns the model with cycles closed: `solver` finds the variables at which they are cut.
@@ -195,7 +197,7 @@ class Model:
             ModelError: a name is no coupling variable of an open cycle, or loops remain.
         """
         names = (cut,) if isinstance(cut, str) else tuple(cut or ())
-        return Model._of(closed(self._graph, solver, names, self._declared_guesses, self._sizes))
+        return Model.of(closed(self._graph, solver, names, self._declared_guesses, self._sizes))
 
     def run(
         self,
@@ -296,11 +298,17 @@ class Model:
         )
 
     def xdsm(
-        self, *, collapse: Collection[str] | None = None, expand: Collection[str] = (), most: int = 20
+        self,
+        driver: Driver | None = None,
+        *,
+        collapse: Collection[str] | None = None,
+        expand: Collection[str] = (),
+        most: int = 20,
     ) -> Drawing:
         """Returns the model drawn as an extended design structure matrix, in SVG, which notebooks show.
 
         Args:
+            driver: an optimiser that runs the model; `Optimum.xdsm()` draws its own.
             collapse: prefixes of names, or names of cycles, each drawn as one block; by default, of more than
                 `most` components, those that share a prefix.
             expand: prefixes that stay open all the same.
@@ -309,7 +317,7 @@ class Model:
         Raises:
             ModelError: a name to collapse or to expand is unknown.
         """
-        return xdsm(self._graph, collapse=collapse, expand=expand, most=most)
+        return xdsm(self._graph, driver=driver, collapse=collapse, expand=expand, most=most)
 
     def matrix(
         self, *, collapse: Collection[str] | None = None, expand: Collection[str] = (), most: int = 500

@@ -149,3 +149,17 @@ def test_a_wanted_table_without_rich_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setattr("couplax.optimise._progress.find_spec", lambda name: None)
     with pytest.raises(cpx.MissingExtraError, match="pip install rich"):
         cpx.minimise(bowl, "f", design=["x", "y"], start={"x": 0.0, "y": 0.0}, progress=True)
+
+
+def test_it_draws_its_problem_with_the_optimiser_and_the_solver(optimum: cpx.Optimum) -> None:
+    svg = optimum.xdsm().svg
+    assert "SLSQP minimises f by changing z_1, z_2, x_1" in svg
+    assert "within limits of g_1, g_2" in svg
+    assert "Newton solves the cycle d1 + d2 for y_2" in svg
+
+
+def test_without_solvers_the_optimiser_has_targets_for_the_couplings() -> None:
+    found = cpx.minimise(sellar, "f", **SELLAR, architecture=cpx.IDF())
+    svg = found.xdsm().svg
+    assert "Newton" not in svg
+    assert "y_1, y_2" in svg

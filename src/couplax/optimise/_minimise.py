@@ -1,13 +1,14 @@
 """`minimise`: a model, an objective, what may change and what must hold."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from couplax._calls import counted_since, counts
 from couplax._errors import OptimiseError
-from couplax._model import Model
+from couplax._model import Drawing, Driver, Model
 from couplax.graph import shortened
 from couplax.solve import About, check
 
@@ -112,7 +113,24 @@ def _report(
         constraints=tuple(request.constraints),
         title=f"{method.name} and {architecture.name}" if model.cycles else method.name,
         about=About.of(model.graph.nodes),
+        draw=partial(_drawn, model, request, architecture, method),
     )
+
+
+def _drawn(
+    model: Model, request: Request, architecture: AbstractArchitecture, method: AbstractMethod
+) -> Drawing:
+    """Returns the model as the optimiser runs it: closed by solvers, or with targets for what is coupled."""
+    targets = tuple(state.variable for state in architecture.states(model.graph))
+    closed = architecture.formulate(model.graph, (), request.start).graph
+    driver = Driver(
+        name=method.name,
+        design=tuple(request.design),
+        objective=request.objective,
+        constraints=tuple(request.constraints),
+        targets=targets,
+    )
+    return Model.of(model.components if targets else closed.nodes).xdsm(driver)
 
 
 def _attempt(

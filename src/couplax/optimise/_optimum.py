@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from couplax._model import Drawing
 from couplax.solve import About
 
 from ._evaluator import Evaluations
@@ -21,6 +22,7 @@ class Report:
         objective: its name; `design`: those of the design variables; `constraints`: those of the constraints.
         title: the method and the architecture.
         about: what the model says of its variables.
+        draw: returns the model as the optimiser runs it.
     """
 
     objective: str
@@ -28,6 +30,7 @@ class Report:
     constraints: tuple[str, ...]
     title: str
     about: About
+    draw: Callable[[], Drawing]
 
     @property
     def parts(self) -> dict[str, str]:
@@ -71,6 +74,10 @@ class Optimum(Mapping[str, Any]):
     report: Report = field(repr=False)
     named: dict[str, Any] = field(repr=False)
     differentiate: Callable[[tuple[str, ...]], Sensitivities] = field(repr=False)
+
+    def xdsm(self) -> Drawing:
+        """Returns the problem drawn as an extended design structure matrix, optimiser and model."""
+        return self.report.draw()
 
     def sensitivity(self, parameters: str | Sequence[str]) -> Sensitivities:
         """Returns d value / d parameter of the optimum, by the name of the value and that of the parameter.
