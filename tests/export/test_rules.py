@@ -18,8 +18,19 @@ from rule_cases.linear import LINEAR
 from rule_cases.random import RANDOM
 from rule_cases.reductions import REDUCTIONS
 from rule_cases.shapes import SHAPES
+from rule_cases.windows import CONVOLUTIONS, WINDOWS
 
-TABLE = (*ELEMENTWISE, *CONVERSIONS, *SHAPES, *REDUCTIONS, *LINEAR, *INDEXING, *RANDOM)
+TABLE = (
+    *ELEMENTWISE,
+    *CONVERSIONS,
+    *SHAPES,
+    *REDUCTIONS,
+    *LINEAR,
+    *INDEXING,
+    *RANDOM,
+    *CONVOLUTIONS,
+    *WINDOWS,
+)
 CASES = {case.name: case for case in TABLE}
 PARAMS = [
     pytest.param(case, dtype, id=f"{case.name}-{np.dtype(dtype).name}")

@@ -13,6 +13,7 @@ SHAPES = [
     Case(name="broadcast of a scalar", fn=lambda x: jnp.broadcast_to(x[0], (2, 3)), args=matrix(4)),
     Case(name="outer sum", fn=lambda x: x[:, None] + x[None, :], args=matrix(4)),
     Case(name="reshape", fn=lambda x: x.reshape(2, 2, 5) * 2, args=matrix(4, 5)),
+    Case(name="reshape of reordered axes", fn=lambda x: lax.reshape(x, (10, 2), (1, 0)), args=matrix(4, 5)),
     Case(name="reshape to a vector", fn=lambda x: x.reshape(-1), args=matrix(1, 1)),
     Case(name="squeeze", fn=lambda x: jnp.squeeze(x, 1), args=matrix(3, 1, 2)),
     Case(name="transpose", fn=lambda x: x.transpose(2, 0, 1), args=matrix(2, 3, 4), dtypes=(*ALL, np.bool_)),

@@ -3,6 +3,7 @@
 from couplax.export._rules import _comparison as _comparison
 from couplax.export._rules import _control as _control
 from couplax.export._rules import _conversion as _conversion
+from couplax.export._rules import _convolution as _convolution
 from couplax.export._rules import _cumulative as _cumulative
 from couplax.export._rules import _division as _division
 from couplax.export._rules import _elementwise as _elementwise
@@ -17,3 +18,4 @@ from couplax.export._rules import _random as _random
 from couplax.export._rules import _reduction as _reduction
 from couplax.export._rules import _shape as _shape
 from couplax.export._rules import _sorting as _sorting
+from couplax.export._rules import _windows as _windows

@@ -31,13 +31,16 @@ def _broadcast_in_dim(
 
 @rule_for("reshape", broadcasts=True)
 def _reshape(
-    context: Context, value: Any, new_sizes: Sequence[int], dimensions: None = None, sharding: None = None
+    context: Context,
+    value: Any,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    sharding: None = None,
 ) -> Any:
-    if dimensions is not None:
-        raise context.refuse("a reshape that permutes is not written")
     if type_of(value).shape == ():
         return value
-    return context.reshape(context.full(value, context.ins[0].shape), new_sizes)
+    value = context.full(value, context.ins[0].shape)
+    return context.reshape(value if dimensions is None else context.transpose(value, dimensions), new_sizes)
 
 
 @rule_for("squeeze", broadcasts=True)
