@@ -38,7 +38,16 @@ OPTIMISE = (
     "TrustConstr",
     "minimise",
 )
-OUT = ("Staged", "VerifyReport", "from_stablehlo", "stage", "to_onnx", "to_stablehlo", "verify")
+OUT = (
+    "Staged",
+    "VerifyReport",
+    "from_stablehlo",
+    "stage",
+    "to_onnx",
+    "to_stablehlo",
+    "to_tensorflow",
+    "verify",
+)
 EXCEPTIONS = (
     "CouplaxError",
     "DerivativeError",

@@ -21,6 +21,7 @@ from couplax.export import VerifyReport as VerifyReport
 from couplax.export import from_stablehlo as from_stablehlo
 from couplax.export import to_onnx as to_onnx
 from couplax.export import to_stablehlo as to_stablehlo
+from couplax.export import to_tensorflow as to_tensorflow
 from couplax.export import verify as verify
 from couplax.foreign import Central as Central
 from couplax.foreign import ComplexStep as ComplexStep

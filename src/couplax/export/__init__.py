@@ -13,3 +13,5 @@ from couplax.export._table import rule_for as rule_for
 from couplax.export._to_onnx import to_onnx as to_onnx
 from couplax.export._to_onnx import verify as verify
 from couplax.export._to_stablehlo import to_stablehlo as to_stablehlo
+from couplax.export._to_tensorflow import save_tensorflow as save_tensorflow
+from couplax.export._to_tensorflow import to_tensorflow as to_tensorflow

@@ -1,10 +1,12 @@
 """The optional packages that the export needs, asked for when they are first used."""
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 from couplax._errors import MissingExtraError
 
 _ONNX = ("onnx", "onnx_ir", "onnxruntime")
+_TENSORFLOW = ("tensorflow",)
 
 
 def require_onnx() -> None:
@@ -13,9 +15,22 @@ def require_onnx() -> None:
     Raises:
         MissingExtraError: with the command that installs what is missing.
     """
-    missing = [name for name in _ONNX if find_spec(name) is None]
+    _require("Writing ONNX", _ONNX, "onnx")
+
+
+def require_tensorflow() -> None:
+    """Returns nothing; raises where TensorFlow is missing.
+
+    Raises:
+        MissingExtraError: with the command that installs it.
+    """
+    _require("Writing for TensorFlow", _TENSORFLOW, "tensorflow")
+
+
+def _require(what: str, packages: Sequence[str], extra: str) -> None:
+    missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise MissingExtraError(
-            f"Writing ONNX needs {', '.join(f'`{name}`' for name in missing)}, not installed here. "
-            "Install it with: pip install 'couplax[onnx]'"
+            f"{what} needs {', '.join(f'`{name}`' for name in missing)}, not installed here. "
+            f"Install it with: pip install 'couplax[{extra}]'"
         )
