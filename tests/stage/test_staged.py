@@ -1,5 +1,6 @@
 """The staged program: what it is called with, what it says of itself, and how far programs come down."""
 
+from functools import partial
 from typing import Any
 
 import diffrax
@@ -11,6 +12,7 @@ import pytest
 
 import couplax as cpx
 from couplax import StageError
+from couplax.stage import count_equations
 
 
 def euler(y0: Any, steps: int = 10) -> Any:
@@ -46,6 +48,39 @@ def test_a_thousand_euler_steps_come_down_to_one_counted_loop() -> None:
     assert len(loop.params["jaxpr"].jaxpr.eqns) <= 5
     # Times are summed in another order than 1 - k / 1000: a thousand roundings.
     np.testing.assert_allclose(staged(1.0), (1 - 1 / 1000) ** 1000, rtol=1e-12)
+
+
+def lorenz(y0: Any, solver: Any = None) -> Any:
+    def field(t: Any, y: Any, args: Any) -> Any:
+        return jnp.stack([10 * (y[1] - y[0]), y[0] * (28 - y[2]) - y[1], y[0] * y[1] - 8 / 3 * y[2]])
+
+    solution: Any = diffrax.diffeqsolve(
+        diffrax.ODETerm(field),
+        solver or diffrax.Tsit5(),
+        t0=0,
+        t1=0.25,
+        dt0=0.01,
+        y0=y0,
+        stepsize_controller=diffrax.PIDController(rtol=1e-6, atol=1e-6),
+    )
+    return solution.ys[0]
+
+
+def inner(jaxpr: Any) -> list[jec.JaxprEqn]:
+    """Returns the equations of `jaxpr` and of the jaxprs inside it."""
+    below = [eqn for each in jaxpr.eqns for sub in jec.jaxprs_in_params(each.params) for eqn in inner(sub)]
+    return [*jaxpr.eqns, *below]
+
+
+@pytest.mark.parametrize(("solver", "most"), [("Tsit5", 190), ("Dopri5", 190), ("Bosh3", 130)])
+def test_a_step_of_an_embedded_method_with_a_controller_has_no_loop_inside(solver: str, most: int) -> None:
+    fn = partial(lorenz, solver=getattr(diffrax, solver)())
+    y0 = jnp.array([1.0, 0.5, 20.0])
+    staged = cpx.stage(fn, y0)
+    (loop,) = [eqn for eqn in inner(staged.jaxpr.jaxpr) if eqn.primitive.name in {"while", "scan"}]
+    assert count_equations(loop.params["body_jaxpr"].jaxpr) <= most
+    # The same operations on the same numbers; XLA may contract a product and a sum in one of the two.
+    np.testing.assert_allclose(jax.jit(staged)(y0), jax.jit(fn)(y0), rtol=1e-12)
 
 
 def test_the_summary_tells_what_each_pass_left() -> None:

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from couplax.stage._binding_times import Times, binding_times, unknown_atom
+from couplax.stage._context import SpecialiseContext
 from couplax.stage._interpret import UNKNOWN, Value, count_equations, interpret
-from couplax.stage._known import Budget, SpecialiseContext, calls_host, identical
+from couplax.stage._known import Budget, calls_host, identical
 
 Row = list[Value]
 
@@ -191,11 +192,14 @@ def write_out(
     Args:
         rows: what the known part gave, in the order of the trips.
     """
-    size = len(rows) * sum(
-        1 + sum(map(count_equations, jec.jaxprs_in_params(e.params))) for e in parts.equations
-    )
-    write = _unrolled if size <= context.budget.equations else _scanned
+    write = _unrolled if len(rows) * size_of(parts) <= context.budget.equations else _scanned
     return write(context, parts, rows)
+
+
+def size_of(parts: Split) -> int:
+    """Returns how many equations are left of a trip."""
+    inner = (jec.jaxprs_in_params(eqn.params) for eqn in parts.equations)
+    return len(parts.equations) + sum(count_equations(sub) for subs in inner for sub in subs)
 
 
 def table(column: Sequence[Value]) -> Value:

@@ -1,6 +1,6 @@
 """Known values: those that depend on no input, so that they can be computed while the program is staged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from couplax.foreign._primitives import FOREIGN_PRIMITIVES
-from couplax.stage._interpret import UNKNOWN, Value, bind, interpret, is_known, trace
+from couplax.stage._interpret import Value, bind, is_known
 
 _HOST_CALLS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
 
@@ -27,58 +27,9 @@ class Budget:
     """
 
     elements: int = 4096
-    equations: int = 256
+    equations: int = 512
     trips: int = 100_000
     table: int = 2**26
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Residual:
-    """What is left of a jaxpr once some of its inputs are known.
-
-    Attributes:
-        closed: from the unknown inputs to all the outputs.
-        outputs: per output its value where that is known, else `UNKNOWN`.
-    """
-
-    closed: jec.ClosedJaxpr
-    outputs: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpecialiseContext:
-    """What a specialise rule may ask for: the equation, the budget, and the pass itself for jaxprs inside."""
-
-    eqn: jec.JaxprEqn
-    budget: Budget
-    handle: Callable[[jec.JaxprEqn, list[Value]], Sequence[Value]]
-
-    def evaluate(self, closed: jec.ClosedJaxpr, inputs: Sequence[Value]) -> list[Value]:
-        """Returns the outputs of `closed`, specialised, on `inputs`; known ones come out as numbers."""
-        return interpret(closed, inputs, self.handle)
-
-    def residual(self, closed: jec.ClosedJaxpr, inputs: Sequence[Value]) -> Residual:
-        """Returns what is left of `closed` where `inputs` holds numbers, and avals for what is unknown."""
-        outputs: list[Value] = []
-
-        def unknown_part(*unknown: Value) -> list[Value]:
-            rest = iter(unknown)
-            merged = [value if is_known(value) else next(rest) for value in inputs]
-            results = self.evaluate(closed, merged)
-            outputs[:] = [value if is_known(value) else UNKNOWN for value in results]
-            return results
-
-        residual = trace(unknown_part, [value for value in inputs if not is_known(value)])
-        return Residual(closed=residual, outputs=tuple(outputs))
-
-    def keep(self, *inputs: Value, **changed: Any) -> list[Value]:
-        """Returns the outputs of the equation's own primitive, which so stays in the program."""
-        return bind(self.eqn, inputs, **changed)
-
-
-def abstract(value: Value) -> Any:
-    """Returns `value` where it is known, else its abstract value."""
-    return value if is_known(value) else jax.typeof(value)
 
 
 def is_foldable(eqn: jec.JaxprEqn, inputs: Sequence[Value], budget: Budget) -> bool:

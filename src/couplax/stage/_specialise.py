@@ -8,13 +8,17 @@ depends on the inputs is left of it.
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import jax.extend.core as jec
 
 from couplax.stage._branches import specialise_and, specialise_cond, specialise_or, specialise_select
-from couplax.stage._interpret import Value, bind, interpret, trace
-from couplax.stage._known import Budget, SpecialiseContext, fold, is_foldable
-from couplax.stage._loops import specialise_scan, specialise_while
+from couplax.stage._cases import CaseTable, decided, fold_cases
+from couplax.stage._context import SpecialiseContext
+from couplax.stage._interpret import Value, interpret, trace
+from couplax.stage._known import Budget, fold, is_foldable
+from couplax.stage._scan import specialise_scan
+from couplax.stage._while import specialise_while
 
 SpecialiseRule = Callable[..., Sequence[Value]]
 """`rule(context, *inputs, **params) -> outputs`."""
@@ -46,17 +50,32 @@ def specialise(
         budget: how much the program may grow; by default `Budget()`.
         rules: the table of rules.
     """
-    handle = partial(_specialise_equation, budget=budget or Budget(), rules=rules)
+    handle = partial(_specialise_equation, budget=budget or Budget(), rules=rules, table=CaseTable())
     return trace(lambda *inputs: interpret(closed, inputs, handle), closed.in_avals)
 
 
 def _specialise_equation(
-    eqn: jec.JaxprEqn, inputs: list[Value], *, budget: Budget, rules: Mapping[str, SpecialiseRule]
+    eqn: jec.JaxprEqn,
+    inputs: list[Value],
+    *,
+    budget: Budget,
+    rules: Mapping[str, SpecialiseRule],
+    table: CaseTable,
 ) -> Sequence[Value]:
     if is_foldable(eqn, inputs, budget):
         return fold(eqn, inputs)
-    rule = rules.get(eqn.primitive.name)
-    if rule is None:
-        return bind(eqn, inputs)
-    handle = partial(_specialise_equation, budget=budget, rules=rules)
-    return rule(SpecialiseContext(eqn=eqn, budget=budget, handle=handle), *inputs, **eqn.params)
+    cases = fold_cases(eqn, inputs, table, budget)
+    value = decided(cases) if cases is not None else None
+    if value is not None:
+        return [value]
+    handle = partial(_specialise_equation, budget=budget, rules=rules, table=table)
+    rule = rules.get(eqn.primitive.name, _keep)
+    context = SpecialiseContext(eqn=eqn, budget=budget, cases=table, handle=handle)
+    outputs = rule(context, *inputs, **eqn.params)
+    if cases is not None:
+        table.note(outputs[0], cases)
+    return outputs
+
+
+def _keep(context: SpecialiseContext, *inputs: Value, **params: Any) -> Sequence[Value]:
+    return context.keep(*inputs)

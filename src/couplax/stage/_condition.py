@@ -1,0 +1,46 @@
+"""The condition of a `while` whose carries are partly known."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.extend.core as jec
+
+from couplax.stage._binding_times import binding_times, unknown_atom
+from couplax.stage._counted import CountedLoop, interleave
+from couplax.stage._interpret import UNKNOWN, Value, interpret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What decides whether a loop goes on: `closed`, from (unknown `constants`, carries) to a boolean."""
+
+    closed: jec.ClosedJaxpr
+    constants: Sequence[Value]
+
+    def is_known_in(self, loop: CountedLoop) -> bool:
+        """Returns whether it reads none of the loop's unknown carries, so is known at every turn."""
+        jaxpr = self.closed.jaxpr
+        (result,) = jaxpr.outvars
+        times = binding_times(jaxpr, self._unknown(loop))
+        # One that is known without the carries never changes: the loop runs not at all, or for ever.
+        moves = not isinstance(result, jec.Literal) and result not in jaxpr.constvars
+        return moves and not unknown_atom(result, times)
+
+    def trips(self, loop: CountedLoop) -> Callable[[int, Sequence[Value]], Sequence[Value] | None]:
+        """Returns the function that says, from the known carries, whether another trip follows."""
+        decide = jax.jit(lambda carries: self._decide(loop, carries))
+        return lambda _, carries: () if bool(decide(carries)) else None
+
+    def _decide(self, loop: CountedLoop, known: Sequence[Value]) -> Value:
+        unknown = self._unknown(loop)
+        times = binding_times(self.closed.jaxpr, unknown)
+        equations = [
+            eqn for eqn in self.closed.jaxpr.eqns if not any(unknown_atom(atom, times) for atom in eqn.invars)
+        ]
+        carries = interleave(loop.unknown_carries, None, known)
+        inputs = [*[UNKNOWN] * len(self.constants), *carries]
+        return interpret(self.closed, inputs, equations=equations)[0]
+
+    def _unknown(self, loop: CountedLoop) -> list[bool]:
+        return [*[True] * len(self.constants), *loop.unknown_carries]

@@ -1,0 +1,91 @@
+"""The specialise rule for `scan`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.extend.core as jec
+
+from couplax._compat import scan_counts
+from couplax.stage._binding_times import unknown_atom
+from couplax.stage._context import SpecialiseContext
+from couplax.stage._counted import CountedLoop, Row, Split, interleave, run_known, split, table, write_out
+from couplax.stage._interpret import UNKNOWN, Value, interpret
+from couplax.stage._loops import loop_of, steady_carries
+
+
+def specialise_scan(
+    context: SpecialiseContext,
+    *inputs: Value,
+    jaxpr: jec.ClosedJaxpr,
+    length: int,
+    reverse: bool,
+    **layout: Any,
+) -> list[Value]:
+    """Returns the outputs of a `scan`: its known part is run, its unknown part written out or left."""
+    if length == 0:
+        return context.keep(*inputs)
+    constants, count = scan_counts(context.eqn.params)
+    head, init, stacks = (
+        inputs[:constants],
+        inputs[constants : constants + count],
+        inputs[constants + count :],
+    )
+    slices = [_slice_type(stack) for stack in stacks]
+    steady, body = steady_carries(context, jaxpr, head, init, slices)
+    varying = [k for k in range(count) if k not in steady]
+    stacked = range(count, len(body.outputs))
+    loop = loop_of(
+        body, head, [init[k] for k in varying], varying, stacks=stacks, stacked=stacked, reverse=reverse
+    )
+    carries, outputs = _counted_scan(context, loop, length)
+    last = dict(zip(varying, carries, strict=True))
+    return [*(last.get(k, value) for k, value in enumerate(init)), *outputs]
+
+
+def _slice_type(stack: Value) -> Any:
+    aval = jax.typeof(stack)
+    return aval.update(shape=aval.shape[1:])
+
+
+def _counted_scan(
+    context: SpecialiseContext, loop: CountedLoop, length: int
+) -> tuple[list[Value], list[Value]]:
+    """Returns the varying carries at the end and the stacked outputs."""
+    parts = split(loop)
+    ran = _run_scan(context, parts, length)
+    if ran is None:
+        parts = split(_all_unknown(loop))
+        blank = [UNKNOWN] * len(parts.loop.unknown_inputs)
+        ran = (), [interpret(parts.loop.closed, blank, equations=(), results=parts.row)] * length
+    known, rows = ran
+    unknown, outputs = write_out(context, parts, rows)
+    carries = interleave(parts.loop.unknown_carries, unknown, known)
+    flags = [unknown_atom(atom, parts.left) for atom in parts.stacked]
+    return carries, interleave(flags, outputs, _known_stacked(parts, rows))
+
+
+def _run_scan(
+    context: SpecialiseContext, parts: Split, length: int
+) -> tuple[Sequence[Value], list[Row]] | None:
+    loop = parts.loop
+    stacks = [stack for stack, flag in zip(loop.stacks, loop.unknown_stacks, strict=True) if not flag]
+
+    def more(trip: int, carries: Sequence[Value]) -> list[Value] | None:
+        place = length - 1 - trip if loop.reverse else trip
+        return [stack[place] for stack in stacks] if trip < length else None
+
+    return run_known(parts, more, context.budget) if length <= context.budget.trips else None
+
+
+def _all_unknown(loop: CountedLoop) -> CountedLoop:
+    carries, stacks = [True] * len(loop.unknown_carries), [True] * len(loop.stacks)
+    return replace(loop, unknown_carries=carries, unknown_stacks=stacks)
+
+
+def _known_stacked(parts: Split, rows: Sequence[Row]) -> list[Value]:
+    ordered = rows[::-1] if parts.loop.reverse else rows
+    columns = range(len(parts.boundary), len(parts.row))
+    with jax.ensure_compile_time_eval():
+        return [table([row[k] for row in ordered]) for k in columns]
