@@ -19,7 +19,9 @@ from ._node import Kind as Kind
 from ._node import Naming as Naming
 from ._node import Node as Node
 from ._node import Run as Run
+from ._node import all_reading_in as all_reading_in
 from ._node import free_inputs as free_inputs
+from ._node import written_units as written_units
 from ._variables import REQUIRED as REQUIRED
 from ._variables import Input as Input
 from ._variables import Output as Output

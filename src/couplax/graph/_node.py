@@ -146,3 +146,14 @@ def free_inputs(nodes: Iterable[Node], written: Collection[str] = ()) -> tuple[I
                 given = as_given(read)
                 found[read.name] = found[read.name].merged(given) if read.name in found else given
     return tuple(found.values())
+
+
+def written_units(outputs: Iterable[Output]) -> dict[str, str]:
+    """Returns the units of those of `outputs` that have some, by name."""
+    return {output.name: output.units for output in outputs if output.units}
+
+
+def all_reading_in(nodes: tuple[Node, ...], units: Mapping[str, str]) -> tuple[Node, ...]:
+    """Returns `nodes` such that each reads variables given in `units`; the same tuple where that is so."""
+    told = tuple(node.reading_in(units) for node in nodes)
+    return nodes if all(new is old for new, old in zip(told, nodes, strict=True)) else told

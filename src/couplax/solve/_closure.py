@@ -17,8 +17,10 @@ from couplax.graph import (
     Node,
     Output,
     Run,
+    all_reading_in,
     check_cut,
     free_inputs,
+    written_units,
 )
 from couplax.solve._cycle import Problem, solve_cycle
 
@@ -96,11 +98,8 @@ class Closure:
 
     def reading_in(self, units: Mapping[str, str]) -> "Closure":
         """Returns the closure such that it reads variables given in `units`, and converts them."""
-        own = {output.name: output.units for output in self.outputs}
-        all_units = {**units, **{name: unit for name, unit in own.items() if unit}}
-        nodes = tuple(node.reading_in(all_units) for node in self.cycle.nodes)
-        unchanged = all(new is old for new, old in zip(nodes, self.cycle.nodes, strict=True))
-        return self if unchanged else dataclasses.replace(self, cycle=Cycle(nodes))
+        nodes = all_reading_in(self.cycle.nodes, {**units, **written_units(self.outputs)})
+        return self if nodes is self.cycle.nodes else dataclasses.replace(self, cycle=Cycle(nodes))
 
     def with_components(self, change: Mapping[str, tuple[Node, ...]]) -> tuple[Node, ...]:
         """Returns the closure with components replaced; its nodes where they make no such cycle any more."""

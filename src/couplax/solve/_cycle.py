@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import lineax as lx
 import numpy as np
 import optimistix as optx
-from jax.custom_derivatives import SymbolicZero
 
 from couplax._calls import codes_in
 from couplax.graph import Cycle, Run, order
@@ -24,6 +23,7 @@ from couplax.solve._newton import Newton
 from couplax.solve._packing import Packing, packing
 from couplax.solve._solve import Solve, verdict_of
 from couplax.solve._start import start_of
+from couplax.solve._varying import moved
 
 Values = Mapping[str, Any]
 
@@ -106,10 +106,10 @@ def _solution_jvp(problem: Problem, primals: Any, tangents: Any) -> tuple[Soluti
     pass_at = partial(_residuals, problem, known, inner)
     (written, _), by_unknowns, (ends, inside) = jax.linearize(pass_at, unknowns, has_aux=True)
     read = _moved_by_read(problem, known, inner, unknowns, tangents[1])
-    moved = _moved(problem, by_unknowns, read[1], unknowns)
+    move = _moved(problem, by_unknowns, read[1], unknowns)
     solves = {"own": {**went, "residual": problem.residual(ends, unknowns)}, "inside": inside}
-    changed = jax.tree.map(jnp.add, read[0], by_unknowns(moved)[0])
-    return (written, unknowns, solves), (changed, moved, jax.tree.map(_zero, solves))
+    changed = jax.tree.map(jnp.add, read[0], by_unknowns(move)[0])
+    return (written, unknowns, solves), (changed, move, jax.tree.map(_zero, solves))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -151,8 +151,8 @@ def _root_jvp(problem: Problem, primals: Any, tangents: Any) -> tuple[Any, Any]:
     unknowns, went = _root(problem, start, known, inner)
     _, by_unknowns, _ = jax.linearize(partial(_residuals, problem, known, inner), unknowns, has_aux=True)
     read = _moved_by_read(problem, known, inner, unknowns, tangents[1])
-    moved = _moved(problem, by_unknowns, read[1], unknowns)
-    return (unknowns, went), (moved, jax.tree.map(_zero, went))
+    move = _moved(problem, by_unknowns, read[1], unknowns)
+    return (unknowns, went), (move, jax.tree.map(_zero, went))
 
 
 def _residuals(problem: Problem, known: Values, inner: Values, unknowns: Values) -> tuple[Any, Any]:
@@ -163,25 +163,15 @@ def _residuals(problem: Problem, known: Values, inner: Values, unknowns: Values)
 
 def _moved_by_read(problem: Problem, known: Values, inner: Values, unknowns: Values, tangents: Any) -> Any:
     """Returns how what is written and the residuals move with what is read, the unknowns standing still."""
-    values, tree = jax.tree.flatten(known)
-    moves = jax.tree.leaves(tangents, is_leaf=lambda leaf: isinstance(leaf, SymbolicZero))
-    varying = [k for k, move in enumerate(moves) if not isinstance(move, SymbolicZero)]
-
-    def one_pass(*changed: Any) -> Any:
-        merged = list(values)
-        for k, value in zip(varying, changed, strict=True):
-            merged[k] = value
-        return _residuals(problem, jax.tree.unflatten(tree, merged), inner, unknowns)[0]
-
-    return jax.jvp(one_pass, [values[k] for k in varying], [moves[k] for k in varying])[1]
+    return moved(lambda read: _residuals(problem, read, inner, unknowns)[0], known, tangents)[1]
 
 
 def _moved(problem: Problem, by_unknowns: Any, residual: Values, unknowns: Values) -> dict[str, Any]:
     """Returns the unknowns' tangent, which makes up for the `residual` that comes from what is read."""
     packed = packing(unknowns, problem.changes)
 
-    def product(moved: Any) -> Any:
-        return packed.pack(by_unknowns(packed.unpack(moved))[1])
+    def product(move: Any) -> Any:
+        return packed.pack(by_unknowns(packed.unpack(move))[1])
 
     operator = lx.FunctionLinearOperator(
         product, jax.eval_shape(packed.pack, unknowns), tags=_structure(unknowns)

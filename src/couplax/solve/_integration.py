@@ -19,10 +19,12 @@ from couplax.graph import (
     Node,
     Output,
     Run,
+    all_reading_in,
     dependencies,
     free_inputs,
     joined,
     unknown_names,
+    written_units,
 )
 from couplax.solve._integrate import Integrate
 from couplax.solve._trajectory import trajectory
@@ -126,11 +128,8 @@ class Integration:
 
     def reading_in(self, units: Mapping[str, str]) -> "Integration":
         """Returns the integral such that it reads variables given in `units`, and converts them."""
-        own = {output.name: output.units for output in self.outputs}
-        all_units = {**units, **{name: unit for name, unit in own.items() if unit}}
-        nodes = tuple(node.reading_in(all_units) for node in self.nodes)
-        unchanged = all(new is old for new, old in zip(nodes, self.nodes, strict=True))
-        return self if unchanged else dataclasses.replace(self, nodes=nodes)
+        nodes = all_reading_in(self.nodes, {**units, **written_units(self.outputs)})
+        return self if nodes is self.nodes else dataclasses.replace(self, nodes=nodes)
 
     def with_components(self, change: Mapping[str, tuple[Node, ...]]) -> tuple[Node, ...]:
         """Returns the integral with components replaced; its nodes where they no longer belong together."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import optimistix as optx
-from jax.custom_derivatives import SymbolicZero
 
 from couplax._calls import codes_in
 from couplax._errors import ModelError
@@ -16,6 +15,7 @@ from couplax._tree import describe
 from couplax.graph import Kind, Node
 from couplax.solve._integrate import Integrate
 from couplax.solve._solve import Solve, verdict_of
+from couplax.solve._varying import moved
 
 if TYPE_CHECKING:
     import diffrax
@@ -189,21 +189,13 @@ def _solved(
 
 @partial(_solved.defjvp, symbolic_zeros=True)
 def _solved_jvp(field: Field, integrate: Integrate, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """Returns the solution and its tangent; what does not vary costs no call of a code outside JAX."""
+    """Returns the solution and its tangent."""
     import diffrax
 
-    values, tree = jax.tree.flatten(primals)
-    moves = jax.tree.leaves(tangents, is_leaf=lambda leaf: isinstance(leaf, SymbolicZero))
-    varying = [k for k, move in enumerate(moves) if not isinstance(move, SymbolicZero)]
-
-    def solution(*changed: Any) -> Any:
-        merged = list(values)
-        for k, value in zip(varying, changed, strict=True):
-            merged[k] = value
-        arguments = jax.tree.unflatten(tree, merged)
+    def solution(arguments: Any) -> Any:
         return _solution(field, integrate, *arguments, adjoint=diffrax.DirectAdjoint())
 
-    return jax.jvp(solution, [values[k] for k in varying], [moves[k] for k in varying])
+    return moved(solution, primals, tangents)
 
 
 def _saveat(integrate: Integrate) -> "diffrax.SaveAt":
