@@ -18,6 +18,18 @@ def _reflectors(a: Any) -> tuple[Any, Any]:
 LINEAR = [
     Case(name="matrix product", fn=jnp.matmul, args=matrices((3, 4), (4, 5)), units=16),
     Case(name="matrix times vector", fn=jnp.matmul, args=matrices((3, 4), (4,)), units=16),
+    Case(
+        name="transposed matrix times vector",
+        fn=lambda x, y: jnp.cos(x).T @ y,
+        args=matrices((4, 3), (4,)),
+        units=16,
+    ),
+    Case(
+        name="rows of a transposed matrix times vector",
+        fn=lambda x: x[:2].T @ jnp.ones(2, x.dtype),
+        args=matrices((4, 3)),
+        units=16,
+    ),
     Case(name="vector times matrix", fn=jnp.matmul, args=matrices((4,), (4, 3)), units=16),
     Case(name="inner product", fn=jnp.vdot, args=matrices((4,), (4,)), units=16),
     Case(name="outer product", fn=jnp.outer, args=matrices((4,), (3,)), units=16),

@@ -71,4 +71,9 @@ def _product(context: Context, rows: Any, columns: Any) -> Any:
     if len(right) == 1 and len(left) == 2 and context.known(rows) is not None:
         # A constant on the right is packed once, when the file is loaded: twice as fast for a vector.
         rows, columns = columns, context.transpose(rows, [1, 0])
+    producer = rows.producer()
+    if len(right) == 1 and len(left) == 2 and producer is not None and producer.op_type == "Transpose":
+        # ONNX Runtime (1.32 and before) fuses a transpose and a product with a vector into a wrong one; the
+        # same product the other way round needs no transpose.
+        rows, columns = columns, producer.inputs[0]
     return context.op("MatMul", rows, columns, shape=shape)
