@@ -1,6 +1,8 @@
 """Plain numbers only: random keys become two integers each, complex numbers pairs of real ones."""
 
+from couplax.export._plain import _complex as _complex
 from couplax.export._plain import _control as _control
+from couplax.export._plain import _fourier as _fourier
 from couplax.export._plain import _keys as _keys
 from couplax.export._plain._pass import plain as plain
 from couplax.export._plain._values import is_key as is_key
