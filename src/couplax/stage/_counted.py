@@ -1,8 +1,7 @@
 """Counted loops: loops whose number of trips is known.
 
 The body is split by binding time. Its known part runs here, trip by trip; what it hands to the unknown part
-is a row of values per trip. The unknown part is then written out once per trip where that is short, else as a
-`scan` over the table of rows.
+is a row of values per trip.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +11,11 @@ from typing import Any
 import jax
 import jax.extend.core as jec
 import jax.numpy as jnp
-import numpy as np
 
 from couplax.stage._binding_times import Times, binding_times, unknown_atom
-from couplax.stage._context import SpecialiseContext
-from couplax.stage._interpret import UNKNOWN, Value, count_equations, interpret
-from couplax.stage._known import Budget, calls_host, identical
+from couplax.stage._interpret import UNKNOWN, Value, interpret
+from couplax.stage._known import Budget, calls_host
+from couplax.stage._liveness import liveness
 
 Row = list[Value]
 
@@ -100,9 +98,10 @@ def split(loop: CountedLoop) -> Split:
     left = {var: flag or var in still for var, flag in times.items()}
     carries = [jaxpr.outvars[k] for k in loop.carries]
     stacked = [jaxpr.outvars[k] for k in loop.stacked]
-    equations = [eqn for eqn in jaxpr.eqns if eqn.effects or any(left[var] for var in eqn.outvars)]
+    live = liveness(jaxpr, [True] * len(jaxpr.outvars)).equations
+    equations = [eqn for eqn in live if eqn.effects or any(left[var] for var in eqn.outvars)]
     unknown = [atom for atom, flag in zip(carries, loop.unknown_carries, strict=True) if flag]
-    read = dict.fromkeys(
+    read: dict[Any, None] = dict.fromkeys(
         [*(atom for eqn in equations for atom in eqn.invars if _is_var(atom)), *filter(_is_var, unknown)]
     )
     boundary = [var for var in read if not left[var] and var not in jaxpr.constvars]
@@ -130,7 +129,7 @@ def run_known(
         more: from a trip's number and the known carries to the known slices, or None where the loop ends.
     """
     step = jax.jit(lambda carries, slices: _known_trip(parts, carries, slices))
-    carries: Sequence[Value] = _picked(parts.loop.init, parts.loop.unknown_carries, False)
+    carries: Sequence[Value] = picked(parts.loop.init, parts.loop.unknown_carries, False)
     rows: list[Row] = []
     size = 0
     with jax.ensure_compile_time_eval():
@@ -180,95 +179,6 @@ def interleave(
     return [next(left) if flag else next(right) for flag in flags]
 
 
-def _picked(values: Sequence[Value], flags: Sequence[bool], wanted: bool) -> list[Value]:
+def picked(values: Sequence[Value], flags: Sequence[bool], wanted: bool) -> list[Value]:
+    """Returns the values whose flag is the `wanted` one."""
     return [value for value, flag in zip(values, flags, strict=True) if flag == wanted]
-
-
-def write_out(
-    context: SpecialiseContext, parts: Split, rows: Sequence[Row]
-) -> tuple[list[Value], list[Value]]:
-    """Returns the unknown carries at the end and the unknown stacked outputs, from every trip's unknown part.
-
-    Args:
-        rows: what the known part gave, in the order of the trips.
-    """
-    write = _unrolled if len(rows) * size_of(parts) <= context.budget.equations else _scanned
-    return write(context, parts, rows)
-
-
-def size_of(parts: Split) -> int:
-    """Returns how many equations are left of a trip."""
-    inner = (jec.jaxprs_in_params(eqn.params) for eqn in parts.equations)
-    return len(parts.equations) + sum(count_equations(sub) for subs in inner for sub in subs)
-
-
-def table(column: Sequence[Value]) -> Value:
-    """Returns the known values of `column`, one per trip, as one array."""
-    if jax.dtypes.issubdtype(jax.typeof(column[0]).dtype, jax.dtypes.prng_key):
-        return jnp.stack(column)
-    # Not by JAX: a concatenation of 100,000 operands takes it minutes to compile.
-    return jnp.asarray(np.stack([np.asarray(value) for value in column]))
-
-
-def _trip(
-    context: SpecialiseContext,
-    parts: Split,
-    carries: Sequence[Value],
-    slices: Sequence[Value],
-    row: Sequence[Value],
-) -> tuple[list[Value], list[Value]]:
-    loop = parts.loop
-    inputs = [
-        *loop.constants,
-        *interleave(loop.unknown_carries, carries, None),
-        *interleave(loop.unknown_stacks, slices, None),
-    ]
-    values = interpret(
-        loop.closed,
-        inputs,
-        context.handle,
-        equations=parts.equations,
-        results=parts.left_results,
-        seeds=dict(zip(parts.boundary, row, strict=True)),
-    )
-    count = sum(loop.unknown_carries)
-    return values[:count], values[count:]
-
-
-def _unrolled(
-    context: SpecialiseContext, parts: Split, rows: Sequence[Row]
-) -> tuple[list[Value], list[Value]]:
-    loop, length = parts.loop, len(rows)
-    carries = _picked(loop.init, loop.unknown_carries, True)
-    stacks = _picked(loop.stacks, loop.unknown_stacks, True)
-    outputs: list[list[Value]] = []
-    for trip, row in enumerate(rows):
-        place = length - 1 - trip if loop.reverse else trip
-        slices = [jax.lax.index_in_dim(stack, place, keepdims=False) for stack in stacks]
-        carries, stacked = _trip(context, parts, carries, slices, row[: len(parts.boundary)])
-        outputs.append(stacked)
-    ordered = outputs[::-1] if loop.reverse else outputs
-    return carries, [jnp.stack(column) for column in zip(*ordered, strict=True)]
-
-
-def _scanned(
-    context: SpecialiseContext, parts: Split, rows: Sequence[Row]
-) -> tuple[list[Value], list[Value]]:
-    loop = parts.loop
-    ordered = rows[::-1] if loop.reverse else rows
-    columns = [[row[k] for row in ordered] for k in range(len(parts.boundary))]
-    constant = [all(identical(column[0], value) for value in column[1:]) for column in columns]
-    fixed = [column[0] for column in _picked(columns, constant, True)]
-    with jax.ensure_compile_time_eval():
-        tables = [table(column) for column in _picked(columns, constant, False)]
-
-    def turn(
-        carries: list[Value], sliced: tuple[list[Value], list[Value]]
-    ) -> tuple[list[Value], list[Value]]:
-        row = interleave(constant, fixed, sliced[0])
-        return _trip(context, parts, carries, sliced[1], row)
-
-    init = _picked(loop.init, loop.unknown_carries, True)
-    stacks = _picked(loop.stacks, loop.unknown_stacks, True)
-    carries, outputs = jax.lax.scan(turn, init, (tables, stacks), length=len(rows), reverse=loop.reverse)
-    return list(carries), list(outputs)

@@ -14,10 +14,11 @@ import jax
 from couplax.stage._cases import Cases, is_flag
 from couplax.stage._condition import Condition
 from couplax.stage._context import SpecialiseContext
-from couplax.stage._counted import CountedLoop, Row, Split, interleave, run_known, size_of, split, write_out
+from couplax.stage._counted import CountedLoop, Row, Split, interleave, picked, run_known, split
 from couplax.stage._interpret import Value
 from couplax.stage._known import identical
 from couplax.stage._loops import starting
+from couplax.stage._write_out import size_of, write_out
 
 Run = tuple[Sequence[Value], list[Row]]
 """The known carries at the end, and what each trip's known part gives."""
@@ -94,7 +95,7 @@ def _guarded(
     context: SpecialiseContext, parts: Sequence[Split], rows: Sequence[Sequence[Row]], choice: Cases
 ) -> list[Value]:
     """Returns the unknown carries after the trips that only some of the cases have."""
-    init = _unknown_init(parts[0].loop)
+    init = picked(parts[0].loop.init, parts[0].loop.unknown_carries, True)
     if not any(rows):
         return init
 
@@ -107,14 +108,10 @@ def _guarded(
     return jax.lax.switch(choice.which, branches, *init)
 
 
-def _unknown_init(loop: CountedLoop) -> list[Value]:
-    return [value for value, flag in zip(loop.init, loop.unknown_carries, strict=True) if flag]
-
-
 def _from(part: Split, carries: Sequence[Value]) -> Split:
     """Returns `part` of a loop that starts from `carries`, its unknown ones."""
     loop = part.loop
-    known = [value for value, flag in zip(loop.init, loop.unknown_carries, strict=True) if not flag]
+    known = picked(loop.init, loop.unknown_carries, False)
     return replace(part, loop=replace(loop, init=interleave(loop.unknown_carries, carries, known)))
 
 

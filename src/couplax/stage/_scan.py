@@ -10,9 +10,11 @@ import jax.extend.core as jec
 from couplax._compat import scan_counts
 from couplax.stage._binding_times import unknown_atom
 from couplax.stage._context import SpecialiseContext
-from couplax.stage._counted import CountedLoop, Row, Split, interleave, run_known, split, table, write_out
+from couplax.stage._counted import CountedLoop, Row, Split, interleave, run_known, split
 from couplax.stage._interpret import UNKNOWN, Value, interpret
 from couplax.stage._loops import loop_of, steady_carries
+from couplax.stage._scan_rows import slice_type, table
+from couplax.stage._write_out import write_out
 
 
 def specialise_scan(
@@ -32,7 +34,7 @@ def specialise_scan(
         inputs[constants : constants + count],
         inputs[constants + count :],
     )
-    slices = [_slice_type(stack) for stack in stacks]
+    slices = [slice_type(stack) for stack in stacks]
     steady, body = steady_carries(context, jaxpr, head, init, slices)
     varying = [k for k in range(count) if k not in steady]
     stacked = range(count, len(body.outputs))
@@ -42,11 +44,6 @@ def specialise_scan(
     carries, outputs = _counted_scan(context, loop, length)
     last = dict(zip(varying, carries, strict=True))
     return [*(last.get(k, value) for k, value in enumerate(init)), *outputs]
-
-
-def _slice_type(stack: Value) -> Any:
-    aval = jax.typeof(stack)
-    return aval.update(shape=aval.shape[1:])
 
 
 def _counted_scan(

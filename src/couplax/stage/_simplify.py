@@ -16,7 +16,7 @@ from couplax.stage._tidy_loops import tidy_scan, tidy_while
 def simplify(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
     """Returns `closed` with the same outputs from fewer equations."""
     while True:
-        swept = _sweep(closed)
+        swept = sweep(closed)
         if _size(swept.jaxpr) >= _size(closed.jaxpr):
             return closed
         closed = swept
@@ -31,7 +31,8 @@ def _size(jaxpr: Any) -> int:
     return 2 * inner + sum(len(eqn.outvars) for eqn in jaxpr.eqns)
 
 
-def _sweep(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
+def sweep(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
+    """Returns `closed` simplified once, from its outputs to its inputs and back."""
     return trace(lambda *inputs: _simplified(closed, inputs), closed.in_avals)
 
 
@@ -65,9 +66,9 @@ class _Simplifier:
 def _run(eqn: jec.JaxprEqn, inputs: list[Value], used: Sequence[bool]) -> Sequence[Value]:
     match eqn.primitive.name:
         case "while":
-            return tidy_while(eqn, inputs, used, _sweep)
+            return tidy_while(eqn, inputs, used, sweep)
         case "scan":
-            return tidy_scan(eqn, inputs, used, _sweep)
+            return tidy_scan(eqn, inputs, used, sweep)
         case "cond":
             return _cond(eqn, inputs, used)
         case _:
@@ -95,7 +96,7 @@ def _wanted(closed: jec.ClosedJaxpr, needed: Sequence[bool], wanted: Sequence[bo
         return interpret(closed, every, equations=equations, results=results)
 
     avals = [aval for aval, flag in zip(closed.in_avals, needed, strict=True) if flag]
-    return _sweep(trace(part, avals))
+    return sweep(trace(part, avals))
 
 
 def _key(eqn: jec.JaxprEqn, inputs: Sequence[Value], used: tuple[bool, ...]) -> Hashable:

@@ -5,10 +5,11 @@ import jax.extend.core as jec
 
 from couplax.stage._condition import Condition
 from couplax.stage._context import SpecialiseContext, abstract
-from couplax.stage._counted import CountedLoop, interleave, run_known, split, write_out
+from couplax.stage._counted import CountedLoop, interleave, run_known, split
 from couplax.stage._guarded import guarded_while
 from couplax.stage._interpret import UNKNOWN, Value, interpret, is_known
 from couplax.stage._loops import loop_of, steady_carries
+from couplax.stage._write_out import write_out
 
 
 def specialise_while(
