@@ -323,3 +323,22 @@ def test_a_cut_of_fewer_numbers_is_preferred() -> None:
     for parts in ((wide, thin), (thin, wide)):
         assert cpx.Model(*parts).close(NEWTON).closures[0].cut == ("s",)
     np.testing.assert_allclose(cpx.Model(wide, thin).close(NEWTON).run(a=1.0)["s"], 2.0, rtol=1e-12)
+
+
+def test_a_value_given_twice_is_told() -> None:
+    add = cpx.Model(cpx.component(lambda a, b: a - b, "y", name="add"))
+    with pytest.raises(ModelError, match=r"input `a` is given twice"):
+        add.run({"a": 1.0, "b": 2.0}, a=3.0)
+
+
+def test_a_name_that_results_do_not_have_is_told_with_its_close_matches() -> None:
+    result = cpx.Model(cpx.component(lambda wing_cl: wing_cl, "lift", name="wing")).run(wing_cl=1.0)
+    with pytest.raises(KeyError, match=r"`wing_CL` is no variable.*Close: `wing_cl`"):
+        result["wing_CL"]
+
+
+def test_a_coupling_that_is_misspelt_is_told_with_what_is_written() -> None:
+    wing = cpx.component(lambda alpha: alpha, "wing_CL", name="wing")
+    loads = cpx.component(lambda wing_cl: wing_cl, "load", name="loads")
+    with pytest.raises(ModelError, match=r"`wing_cl`, read by `loads`.*Close: `wing_CL`"):
+        cpx.Model(wing, loads).run(alpha=1.0)

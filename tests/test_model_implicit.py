@@ -9,7 +9,7 @@ import optimistix as optx
 import pytest
 
 import couplax as cpx
-from couplax import ModelError
+from couplax import GuessError, ModelError
 
 NEWTON = cpx.Newton(rtol=1e-12, atol=1e-14)
 R_1, R_2, SATURATION, THERMAL = 100.0, 10000.0, 1e-15, 0.025875
@@ -113,7 +113,7 @@ def test_an_implicit_component_may_be_solved_inside_a_cycle() -> None:
 
 
 def test_a_residual_is_no_fixed_point() -> None:
-    with pytest.raises(ModelError, match=r"`E`.*residual.*root finder"):
+    with pytest.raises(ModelError, match=r"asks for `E`.*residual.*root finder"):
         cpx.Model(kepler()).close(optx.FixedPointIteration(rtol=1e-8, atol=1e-8))
 
 
@@ -125,3 +125,9 @@ def test_an_open_residual_says_how_to_close_it() -> None:
 def test_an_implicit_component_is_cut_nowhere_else() -> None:
     with pytest.raises(ModelError, match="`u`"):
         cpx.Model(*mixed()).close(NEWTON, cut="v")
+
+
+def test_a_residual_of_another_shape_than_its_unknown_is_told() -> None:
+    fn = cpx.residual(lambda u, b: jnp.concatenate([u, b]), cpx.output("u", guess=np.zeros(2)), name="fn")
+    with pytest.raises(GuessError, match=r"`fn`.*returns a residual of shape \(3,\) for `u`"):
+        cpx.Model(fn).close(NEWTON).run(b=[1.0])

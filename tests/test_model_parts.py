@@ -1,5 +1,6 @@
 """Models made of models: joined, nested, renamed, with parts replaced; closed cycles inside closed cycles."""
 
+import copy
 from typing import Any
 
 import jax
@@ -155,6 +156,13 @@ def test_a_change_leaves_the_model_as_it_was() -> None:
     model.rename({"y_2": "lift"})
     model.nested("wing")
     assert model == disciplines()
+
+
+def test_a_model_is_copied_with_its_parts() -> None:
+    model = disciplines() + objective
+    model.run(POINT)
+    assert copy.deepcopy(model) == copy.copy(model) == model
+    np.testing.assert_allclose(copy.deepcopy(model).run(POINT)["f"], F, rtol=1e-12)
 
 
 def test_couplings_are_written_by_one_component_and_read_by_one() -> None:

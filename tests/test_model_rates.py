@@ -301,6 +301,19 @@ BAD = {
         lambda: oscillator().run(position_0=1.0, stiffness=4.0),
         ["input `velocity_0`, read by `motion + force`", "Pass velocity_0=..."],
     ),
+    "a number of times": (lambda: model(save=5), ["save=5", "type int", "times in a row"]),
+    "a solver's class": (
+        lambda: model(solver=diffrax.Tsit5),
+        ["solver=", "diffrax.Tsit5()", "Write Tsit5(...)"],
+    ),
+    "no controller": (lambda: model(controller=5), ["controller=5", "step size controller"]),
+    "dense output": (lambda: model(save=diffrax.SaveAt(dense=True)), ["dense output", "times instead"]),
+    "steps backwards": (lambda: model(dt0=-0.1), ["dt0=-0.1", "from the start of the span to its end"]),
+    "a negative tolerance": (lambda: model(rtol=-1.0), ["rtol=-1.0", "no positive number"]),
+    "Newton for rates": (
+        lambda: cpx.Model(forced).close(cpx.Newton()),
+        ["`forced`", "couplax.Integrate(...)"],
+    ),
     "no solver": (lambda: cpx.Model(forced).close(wrong(cpx.Newton)), ["no solver", "Write Newton(...)"]),
 }
 

@@ -26,6 +26,7 @@ from couplax.solve import (
     check_closed,
     check_guesses,
     check_inputs,
+    check_once,
     closed,
     closures_in,
     declared,
@@ -224,7 +225,8 @@ class Model:
             GuessError: a guess is unknown, missing or of the wrong shape.
             SolveError: a solve did not converge.
         """
-        given = {**self._graph.defaults, **as_values({**(values or {}), **inputs} if values else inputs)}
+        check_once(values or {}, inputs)
+        given = {**self._graph.defaults, **as_values({**values, **inputs} if values else inputs)}
         guesses = self._guesses(given, guess or {})
         before = counts()
         with original_errors(), all_faults(self._whole.steps, given, guesses):
@@ -356,6 +358,10 @@ class Model:
     @cached_property
     def _about(self) -> About:
         return About.of(self._whole.steps)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Returns how a copy is made: of the components and what closes them."""
+        return Model.of, (self._graph.nodes,)
 
     def __eq__(self, other: object) -> bool:
         """Returns whether `other` is a model of equal components, closed alike."""

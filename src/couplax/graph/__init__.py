@@ -14,6 +14,7 @@ from ._graph import Graph as Graph
 from ._names import missing_inputs as missing_inputs
 from ._names import shortened as shortened
 from ._names import unknown_names as unknown_names
+from ._names import value_of as value_of
 from ._node import TIME as TIME
 from ._node import Kind as Kind
 from ._node import Naming as Naming

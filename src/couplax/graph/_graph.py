@@ -42,6 +42,10 @@ class Graph:
         units = units_of(given)
         object.__setattr__(self, "nodes", tuple(node.reading_in(units) for node in given) if units else given)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Returns how a copy is made: of the nodes, from which the rest follows."""
+        return Graph, (self.nodes,)
+
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The components, those inside other nodes included."""

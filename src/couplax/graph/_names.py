@@ -1,6 +1,7 @@
 """What is said of names that are given and not known, or wanted and not given."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from couplax._errors import close_matches, quoted
 
@@ -20,9 +21,21 @@ def unknown_names(given: Iterable[str], known: Collection[str], what: str) -> li
     ]
 
 
+def value_of(values: Mapping[str, Any], name: str) -> Any:
+    """Returns the value of `name`.
+
+    Raises:
+        KeyError: with close matches.
+    """
+    if name not in values:
+        raise KeyError(*unknown_names([name], values, "variable"))
+    return values[name]
+
+
 def missing_inputs(graph: Graph, given: Collection[str]) -> list[str]:
     """Returns a sentence for each input of `graph` that has no default and is not `given`."""
-    strangers = [name for name in given if name not in graph.inputs]
+    # What is given and not known first, then what is written under another name.
+    strangers = [*(name for name in given if name not in graph.inputs), *graph.outputs]
     return [
         f"input `{name}`, read by {_readers(graph, name)}, is given by nothing.{_close(name, strangers)}"
         f" Pass {_keyword(name)} or give the parameter a default."

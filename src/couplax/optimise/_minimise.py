@@ -10,7 +10,7 @@ from couplax._calls import counted_since, counts
 from couplax._errors import OptimiseError
 from couplax._model import Drawing, Driver, Model
 from couplax.graph import shortened
-from couplax.solve import About, check
+from couplax.solve import About, as_values, check
 
 from ._architecture import AbstractArchitecture
 from ._arguments import check_arguments
@@ -84,8 +84,8 @@ def minimise(
         objective=objective,
         design=design_of(design),
         constraints=dict(constraints or {}),
-        start=dict(start or {}),
-        fixed=dict(fixed or {}),
+        start=as_values(start or {}),
+        fixed=as_values(fixed or {}),
         scale=dict(scale or {}),
     )
     check_names(model.graph, request, method)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from couplax._model import Drawing
+from couplax.graph import value_of
 from couplax.solve import About
 
 from ._evaluator import Evaluations
@@ -98,7 +99,7 @@ class Optimum(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         """Returns the value of `name`."""
-        return self.named[name]
+        return value_of(self.named, name)
 
     def __iter__(self) -> Iterator[str]:
         """Returns an iterator over the names."""

@@ -14,6 +14,7 @@ from couplax.solve._given import as_values as as_values
 from couplax.solve._given import check_bounds as check_bounds
 from couplax.solve._given import check_guesses as check_guesses
 from couplax.solve._given import check_inputs as check_inputs
+from couplax.solve._given import check_once as check_once
 from couplax.solve._given import guesses_for as guesses_for
 from couplax.solve._integrate import Integrate as Integrate
 from couplax.solve._integration import Integration as Integration

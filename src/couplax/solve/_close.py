@@ -43,7 +43,9 @@ def closed(
         return [*rest, integral]
     _check_solver(solver, graph.cycles)
     if not graph.cycles:
-        raise ModelError(["close() found no open cycle to close: every cycle of the model is closed."])
+        rates = quoted(rate.name for rate in graph.rates)
+        hint = f" The rates {rates} are closed by couplax.Integrate(...)." if graph.rates else ""
+        raise ModelError([f"close() found no open cycle to close: the model has none.{hint}"])
     if cut:
         cuts = _given_cuts(graph.cycles, cut)
     elif isinstance(solver, Jacobi):
@@ -78,7 +80,7 @@ def _check_solver(solver: Any, cycles: Sequence[Cycle]) -> None:
     faults: list[str] = []
     if isinstance(solver, optx.AbstractFixedPointSolver):
         faults = [
-            f"{quoted(cycle.implicit)} of cycle `{cycle.name}` make residuals zero, and"
+            f"cycle `{cycle.name}` asks for {quoted(cycle.implicit)} such that a residual is zero, and"
             f" {type(solver).__name__} iterates to a fixed point. Close it with a root finder, such as"
             " couplax.Newton()."
             for cycle in cycles

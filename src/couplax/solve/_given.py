@@ -66,6 +66,19 @@ def guesses_for(
     return {name: found.get(name, declared.get(name)) for name in program.unknowns}
 
 
+def check_once(values: Mapping[str, Any], named: Mapping[str, Any]) -> None:
+    """Raises where an input is given by mapping and by keyword.
+
+    Raises:
+        ModelError: with a sentence for each.
+    """
+    both = [
+        f"input `{name}` is given twice, in the mapping and as a keyword." for name in values if name in named
+    ]
+    if both:
+        raise ModelError(both)
+
+
 def check_bounds(graph: Graph, guesses: Mapping[str, Any]) -> None:
     """Raises where a guess is outside the bounds that are declared of its unknown, as far as it is known.
 

@@ -1,6 +1,6 @@
 """How rates of change are integrated in time, by Diffrax."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,8 +24,8 @@ class Integrate:
 
     With `dt0` and no controller the steps have that length; without `dt0` they adapt to the tolerances.
 
-    Derivatives: forward, reverse and second ones, through the steps taken. For reverse derivatives of long
-    integrals in little memory pass `adjoint=diffrax.RecursiveCheckpointAdjoint()`, which has no forward ones.
+    Derivatives: forward, reverse and second ones, through the steps taken. Diffrax's own adjoints are taken
+    as they are; `diffrax.RecursiveCheckpointAdjoint(checkpoints=...)` bounds the memory of reverse ones.
 
     Attributes:
         span: when the integral starts and ends, each a number or the name of a variable.
@@ -59,13 +59,45 @@ class Integrate:
 
     def __post_init__(self) -> None:
         """Raises where the span or the times to save are not what they should be."""
-        faults = [*_span_faults(self.span), *_save_faults(self.span, self.save)]
+        faults = [*_span_faults(self.span), *_save_faults(self.span, self.save), *self._other_faults()]
         if faults:
             raise ModelError(faults)
         # Numbers that compare and hash as a whole, so that equal models compile once.
         if isinstance(self.save, _TIMES):
             object.__setattr__(self, "save", tuple(np.ravel(self.save).tolist()))
         object.__setattr__(self, "span", tuple(self.span))
+
+    def _other_faults(self) -> Iterator[str]:
+        """Yields what is wrong with the rest."""
+        import diffrax
+
+        kinds = {
+            "solver": (diffrax.AbstractSolver, "a Diffrax solver, such as diffrax.Tsit5()"),
+            "controller": (diffrax.AbstractStepSizeController, "a Diffrax step size controller"),
+            "adjoint": (diffrax.AbstractAdjoint, "one of Diffrax's adjoints"),
+            "event": ((str, diffrax.Event), "the name of a variable, or a diffrax.Event"),
+            "save": ((*_TIMES, diffrax.SaveAt), "times in a row, a diffrax.SaveAt, or None for the end"),
+        }
+        for name, (kind, wanted) in kinds.items():
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, kind):
+                hint = f" Write {given.__name__}(...)." if isinstance(given, type) else ""
+                came = f"Integrate({name}={given!r:.40}) is of type {type(given).__name__}"
+                yield f"{came}. Wanted: {wanted}.{hint}"
+        if isinstance(self.save, diffrax.SaveAt) and self.save.dense:
+            yield "Integrate(save=...) asks for dense output, which is no array. Give the times instead."
+        for name in ("rtol", "atol", "max_steps"):
+            if not getattr(self, name) > 0:
+                yield f"Integrate({name}={getattr(self, name)!r}) is no positive number."
+        if self.dt0 is not None and not self._goes_forward():
+            yield f"Integrate(dt0={self.dt0!r}) does not lead from the start of the span to its end."
+
+    def _goes_forward(self) -> bool:
+        """Returns whether a step of `dt0` leads from the start to the end, as far as these are numbers."""
+        start, end = self.span
+        if isinstance(start, str) or isinstance(end, str):
+            return self.dt0 != 0
+        return self.dt0 is not None and self.dt0 * (end - start) > 0
 
     def __hash__(self) -> int:
         """Returns a hash of the span: the rest may hold arrays."""

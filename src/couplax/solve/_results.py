@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from couplax._calls import Count
+from couplax.graph import value_of
 from couplax.solve._about import About, Station
 from couplax.solve._frame import frame, plain
 from couplax.solve._numbers import is_finite
@@ -96,7 +97,7 @@ class Results(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         """Returns the value of `name`."""
-        return self._values[name]
+        return value_of(self._values, name)
 
     def __iter__(self) -> Iterator[str]:
         """Returns an iterator over the names."""

@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from couplax._errors import GuessError
 from couplax._tree import describe
-from couplax.graph import Cycle
+from couplax.graph import Cycle, Kind
 
 Values = Mapping[str, Any]
 Pass = Callable[..., tuple[dict[str, Any], dict[str, Any], Any]]
@@ -81,6 +81,12 @@ def _fitted(cycle: Cycle, name: str, guess: Any, shape: Any) -> Any:
     if came == () and isinstance(shape, tuple):
         return jnp.broadcast_to(guess, shape)
     writer = next(node for node in cycle.nodes if name in {output.name for output in node.outputs})
+    if writer.kind is Kind.RESIDUAL:
+        raise GuessError(
+            f"{writer.described} returns a residual of shape {shape} for `{name}`, which starts with shape"
+            f" {came}. Return a residual for each number of the unknown, or start with that shape,"
+            f" guess={{{name!r}: ...}}."
+        )
     raise GuessError(
         f"The guess of `{name}` has shape {came}, but {writer.described} writes `{name}` with "
         f"shape {shape}. "
