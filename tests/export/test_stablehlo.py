@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.export
 import jax.numpy as jnp
+import lineax
 import numpy as np
 import pytest
 
@@ -161,6 +162,17 @@ def test_a_portable_file_calls_no_library_and_gives_the_same_numbers(name: str) 
     np.testing.assert_allclose(read(MATRIX), fn(MATRIX), rtol=1e-13, atol=1e-14)
 
 
+def test_a_call_that_may_not_be_written_is_written_out_whatever_was_asked_for(rng: Any) -> None:
+    a, b = rng.standard_normal((4, 3)), rng.standard_normal(4)
+
+    def fn(a: Any, b: Any) -> Any:
+        operator = lineax.MatrixLinearOperator(a)
+        return lineax.linear_solve(operator, b, lineax.QR()).value
+
+    came = from_stablehlo(to_stablehlo(fn, a, b))(a, b)
+    np.testing.assert_allclose(came, np.linalg.lstsq(a, b)[0], rtol=1e-12)
+
+
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
 @pytest.mark.parametrize("mode", ["reduced", "complete"])
 def test_a_portable_qr_is_a_factorisation(shape: tuple[int, int], mode: Any, rng: Any) -> None:
@@ -177,6 +189,11 @@ def test_a_portable_qr_is_a_factorisation(shape: tuple[int, int], mode: Any, rng
 def test_a_library_call_that_nothing_stands_for_is_named_with_its_place() -> None:
     with pytest.raises(MissingRuleError, match=r"`eig` on \(float64\[3,3\]\), reached at test_stablehlo.py"):
         to_stablehlo(lambda a: jnp.linalg.eig(a)[0], MATRIX, portable=True)
+
+
+def test_an_operation_that_a_platform_lacks_is_refused() -> None:
+    with pytest.raises(ExportError, match=r"JAX cannot lower the function for `tpu`: (.|\n)*schur"):
+        to_stablehlo(lambda a: jax.scipy.linalg.schur(a)[0], MATRIX, platforms=["tpu"])
 
 
 def test_foreign_code_is_refused_by_name() -> None:

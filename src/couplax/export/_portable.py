@@ -4,7 +4,7 @@ JAX lowers factorisations on a CPU to calls of LAPACK, which it brings along its
 does another runtime of StableHLO.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -40,16 +40,18 @@ LIBRARY_CALLS = frozenset(
 )
 """The primitives that JAX lowers to calls of a library on some platform."""
 
+PASSING_CALLS = frozenset({"ormqr"})
+"""Those whose calls the next version of JAX may not know any more, so that none may be written."""
 
-def portable(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
-    """Returns `closed` with plain operations in place of the primitives that call a library.
+
+def portable(closed: jec.ClosedJaxpr, names: Set[str] = LIBRARY_CALLS) -> jec.ClosedJaxpr:
+    """Returns `closed` with plain operations in place of the primitives of `names`, which call a library.
 
     Raises:
         MissingRuleError: a primitive calls a library, and nothing is there to stand for it.
     """
-    calls = {
-        eqn.primitive.name: eqn for eqn in equations(closed.jaxpr) if eqn.primitive.name in LIBRARY_CALLS
-    }
+    found = {eqn.primitive.name: eqn for eqn in equations(closed.jaxpr)}
+    calls = {name: eqn for name, eqn in found.items() if name in names}
     if not calls:
         return closed
     stands = {"qr": _qr, **COMPOSITIONS}

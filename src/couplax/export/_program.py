@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from couplax._errors import ExportError
 from couplax.export._host_calls import refuse_host_calls
-from couplax.export._portable import portable
+from couplax.export._portable import LIBRARY_CALLS, PASSING_CALLS, portable
 from couplax.stage import Staged, stage
 
 Struct = jax.ShapeDtypeStruct
@@ -51,7 +51,7 @@ class Wanted:
         target: the word for it in messages.
         failures: what becomes of run-time checks.
         gradients: whether the program of the gradient is wanted too.
-        portable: whether calls of LAPACK are written out.
+        portable: whether all calls of LAPACK are written out.
     """
 
     target: str
@@ -91,7 +91,7 @@ def structs_of(avals: Sequence[Any]) -> list[Struct]:
 
 def _fit(closed: jec.ClosedJaxpr, wanted: Wanted) -> jec.ClosedJaxpr:
     refuse_host_calls(closed, wanted.target)
-    return portable(closed) if wanted.portable else closed
+    return portable(closed, LIBRARY_CALLS if wanted.portable else PASSING_CALLS)
 
 
 def _reverse(fn: Callable[..., Any], staged: Staged, wanted: Wanted) -> jec.ClosedJaxpr:

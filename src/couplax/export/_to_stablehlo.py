@@ -57,13 +57,19 @@ def lowered(
     """Returns `fn` at `args` lowered for `platforms`.
 
     Raises:
-        ExportError: a platform is unknown to JAX.
+        ExportError: a platform is unknown to JAX, or lacks an operation.
     """
     known = ("cpu", "cuda", "rocm", "tpu")
     unknown = [name for name in platforms or () if name not in known]
     if unknown or (platforms is not None and not platforms):
         raise ExportError(f"platforms= names {quoted(unknown)}; JAX lowers for {quoted(known)}.")
-    return jax.export.export(jax.jit(fn), platforms=platforms and tuple(platforms))(*args)
+    try:
+        return jax.export.export(jax.jit(fn), platforms=platforms and tuple(platforms))(*args)
+    except (NotImplementedError, ValueError) as error:
+        raise ExportError(
+            f"JAX cannot lower the function for {quoted(platforms or (jax.default_backend(),))}: {error}\n"
+            "Rewrite that call; where it is of a library, `portable=True` may write it out."
+        ) from error
 
 
 def run_flat(closed: jec.ClosedJaxpr, *flat: Any) -> tuple[Any, ...]:
