@@ -1,5 +1,6 @@
 """Where in the user's own code an equation comes from."""
 
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
@@ -30,6 +31,7 @@ def _user_frame(eqn: jec.JaxprEqn) -> Any:
     return next((frame for frame in frames if _is_user(frame.file_name)), None)
 
 
+@cache
 def _is_user(file_name: str) -> bool:
     if file_name.startswith(("<", _HERE)):
         return False

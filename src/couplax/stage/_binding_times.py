@@ -58,27 +58,32 @@ def _cond(eqn: jec.JaxprEqn, unknown: list[bool]) -> Sequence[bool]:
 
 
 def _while(eqn: jec.JaxprEqn, unknown: list[bool]) -> Sequence[bool]:
-    first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-    cond_constants, body_constants = unknown[:first], unknown[first : first + second]
-    body, cond = eqn.params["body_jaxpr"].jaxpr, eqn.params["cond_jaxpr"].jaxpr
-    carries = settle(
-        unknown[first + second :], lambda flags: unknown_outputs(body, [*body_constants, *flags])
-    )
+    carries = _while_carries(eqn, unknown)
+    first = eqn.params["cond_nconsts"]
     # An unknown number of trips makes unknown whatever changes.
-    endless = unknown_outputs(cond, [*cond_constants, *carries])[0]
+    endless = unknown_outputs(eqn.params["cond_jaxpr"].jaxpr, [*unknown[:first], *carries])[0]
     return [True] * len(carries) if endless else carries
 
 
+def _while_carries(eqn: jec.JaxprEqn, unknown: list[bool]) -> list[bool]:
+    first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    constants, body = unknown[first : first + second], eqn.params["body_jaxpr"].jaxpr
+    return settle(unknown[first + second :], lambda flags: unknown_outputs(body, [*constants, *flags]))
+
+
 def _scan(eqn: jec.JaxprEqn, unknown: list[bool]) -> Sequence[bool]:
+    inputs, body = _scan_inputs(eqn, unknown), eqn.params["jaxpr"].jaxpr
+    constants, count = scan_counts(eqn.params)
+    return [*inputs[constants : constants + count], *unknown_outputs(body, inputs)[count:]]
+
+
+def _scan_inputs(eqn: jec.JaxprEqn, unknown: list[bool]) -> list[bool]:
     constants, count = scan_counts(eqn.params)
     body = eqn.params["jaxpr"].jaxpr
-    head, carries, slices = (
-        unknown[:constants],
-        unknown[constants : constants + count],
-        unknown[constants + count :],
-    )
-    carries = settle(carries, lambda flags: unknown_outputs(body, [*head, *flags, *slices])[:count])
-    return [*carries, *unknown_outputs(body, [*head, *carries, *slices])[count:]]
+    head, carries = unknown[:constants], unknown[constants : constants + count]
+    slices = unknown[constants + count :]
+    settled = settle(carries, lambda flags: unknown_outputs(body, [*head, *flags, *slices])[:count])
+    return [*head, *settled, *slices]
 
 
 _RULES: dict[str, Callable[[jec.JaxprEqn, list[bool]], Sequence[bool]]] = {
@@ -86,3 +91,31 @@ _RULES: dict[str, Callable[[jec.JaxprEqn, list[bool]], Sequence[bool]]] = {
     "while": _while,
     "scan": _scan,
 }
+
+
+def count_known(jaxpr: Any, unknown_inputs: Sequence[bool]) -> int:
+    """Returns how many equations of `jaxpr` and of the jaxprs inside give what is known alone."""
+    times, total = binding_times(jaxpr, unknown_inputs), 0
+    for eqn in jaxpr.eqns:
+        unknown = [unknown_atom(atom, times) for atom in eqn.invars]
+        total += not any(times[var] for var in eqn.outvars)
+        total += sum(count_known(sub, flags) for sub, flags in _inside(eqn, unknown))
+    return total
+
+
+def _inside(eqn: jec.JaxprEqn, unknown: list[bool]) -> list[tuple[Any, Sequence[bool]]]:
+    """Returns the jaxprs inside `eqn`, each with which of its inputs are unknown."""
+    match eqn.primitive.name:
+        case "cond":
+            return [(branch.jaxpr, unknown[1:]) for branch in eqn.params["branches"]]
+        case "while":
+            first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+            carries = _while_carries(eqn, unknown)
+            return [
+                (eqn.params["cond_jaxpr"].jaxpr, [*unknown[:first], *carries]),
+                (eqn.params["body_jaxpr"].jaxpr, [*unknown[first : first + second], *carries]),
+            ]
+        case "scan":
+            return [(eqn.params["jaxpr"].jaxpr, _scan_inputs(eqn, unknown))]
+        case _:
+            return []

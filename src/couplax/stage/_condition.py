@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import jax
 import jax.extend.core as jec
 
 from couplax.stage._binding_times import binding_times, unknown_atom
-from couplax.stage._counted import CountedLoop, interleave
+from couplax.stage._counted import CountedLoop, compiled_later, interleave
 from couplax.stage._interpret import UNKNOWN, Value, interpret
 
 
@@ -29,8 +28,8 @@ class Condition:
 
     def trips(self, loop: CountedLoop) -> Callable[[int, Sequence[Value]], Sequence[Value] | None]:
         """Returns the function that says, from the known carries, whether another trip follows."""
-        decide = jax.jit(lambda carries: self._decide(loop, carries))
-        return lambda _, carries: () if bool(decide(carries)) else None
+        decide = compiled_later(lambda carries: self._decide(loop, carries))
+        return lambda trip, carries: () if bool(decide(trip)(carries)) else None
 
     def _decide(self, loop: CountedLoop, known: Sequence[Value]) -> Value:
         unknown = self._unknown(loop)

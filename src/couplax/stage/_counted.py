@@ -19,6 +19,9 @@ from couplax.stage._liveness import liveness
 
 Row = list[Value]
 
+TRIPS_BEFORE_COMPILING = 16
+"""So many trips are run operation by operation, which JAX has compiled for other programs already."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedLoop:
@@ -128,18 +131,24 @@ def run_known(
     Args:
         more: from a trip's number and the known carries to the known slices, or None where the loop ends.
     """
-    step = jax.jit(lambda carries, slices: _known_trip(parts, carries, slices))
+    step = compiled_later(lambda carries, slices: _known_trip(parts, carries, slices))
     carries: Sequence[Value] = picked(parts.loop.init, parts.loop.unknown_carries, False)
     rows: list[Row] = []
     size = 0
     with jax.ensure_compile_time_eval():
         while (slices := more(len(rows), carries)) is not None:
-            carries, row = step(carries, slices)
+            carries, row = step(len(rows))(carries, slices)
             rows.append(row)
             size += sum(value.nbytes for value in row)
             if len(rows) > budget.trips or size > budget.table:
                 return None
     return carries, rows
+
+
+def compiled_later(fn: Callable[..., Any]) -> Callable[[int], Callable[..., Any]]:
+    """Returns from a trip's number to `fn`, which is compiled once a loop is long enough to pay for it."""
+    compiled = jax.jit(fn)
+    return lambda trip: fn if trip < TRIPS_BEFORE_COMPILING else compiled
 
 
 def _known_trip(parts: Split, carries: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], Row]:
@@ -161,7 +170,13 @@ def _known_trip(parts: Split, carries: Sequence[Value], slices: Sequence[Value])
         *interleave(loop.unknown_stacks, None, slices),
     ]
     values = interpret(loop.closed, inputs, equations=known, results=[*wanted, *parts.row], seeds=stand_ins)
-    return values[: len(wanted)], values[len(wanted) :]
+    arrays = [_as_array(value, atom) for value, atom in zip(values, [*wanted, *parts.row], strict=True)]
+    return arrays[: len(wanted)], arrays[len(wanted) :]
+
+
+def _as_array(value: Value, atom: Any) -> Value:
+    """Returns `value`, which a literal may hold as a Python number, as an array of its type."""
+    return value if isinstance(value, jax.Array) else jnp.asarray(value, atom.aval.dtype)
 
 
 def _any_value(aval: Any) -> Value:

@@ -1,8 +1,7 @@
 """`stage`: from a JAX function to a program of JAX's own operations on its inputs alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
@@ -14,16 +13,10 @@ from couplax.stage._finalise import Failures, finalise
 from couplax.stage._interpret import count_equations
 from couplax.stage._simplify import simplify
 from couplax.stage._specialise import specialise
+from couplax.stage._summary import Stage, stage_of, summarise
 
-Pass = Callable[[jec.ClosedJaxpr], jec.ClosedJaxpr]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """What one pass left: its `name`, and how many `equations`, those inside loops and branches included."""
-
-    name: str
-    equations: int
+ROUNDS = 5
+"""The passes that make a program smaller are repeated until it stays as it is, at most so many times."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
@@ -58,9 +51,8 @@ class Staged:
         return jax.tree.unflatten(self.out_tree, jec.jaxpr_as_fun(self.jaxpr)(*flat))
 
     def summary(self) -> str:
-        """Returns a table of how many equations each pass left, and the loops that remain."""
-        lines = [f"{stage.name:<12} {stage.equations:>7} equations" for stage in self.stages]
-        return "\n".join([*lines, _loops(self.jaxpr)])
+        """Returns what each pass left, how much of it was known, and the loops that remain."""
+        return summarise(self.stages, self.jaxpr)
 
 
 def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Staged:
@@ -80,20 +72,32 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
         StageError: a primitive wraps code that cannot be traced.
     """
     closed, shape = jax.make_jaxpr(fn, return_shape=True)(*args)
-    stages = [Stage(name="traced", equations=count_equations(closed.jaxpr))]
-    for name, transform in _passes(failures):
-        closed = _checked(name, transform(closed))
-        stages.append(Stage(name=name, equations=count_equations(closed.jaxpr)))
-    in_tree, out_tree = jax.tree.structure(args), jax.tree.structure(shape)
-    return Staged(jaxpr=closed, in_tree=in_tree, out_tree=out_tree, stages=tuple(stages))
-
-
-def _passes(failures: Failures) -> Sequence[tuple[str, Pass]]:
-    return (
-        ("finalised", partial(finalise, failures=failures)),
-        ("specialised", specialise),
-        ("simplified", simplify),
+    finalised = _checked("finalised", finalise(closed, failures=failures))
+    specialised = _checked("specialised", specialise(finalised))
+    simplified = _settled(_checked("simplified", simplify(specialised)))
+    programs = {
+        "traced": closed,
+        "finalised": finalised,
+        "specialised": specialised,
+        "simplified": simplified,
+    }
+    return Staged(
+        jaxpr=simplified,
+        in_tree=jax.tree.structure(args),
+        out_tree=jax.tree.structure(shape),
+        stages=tuple(stage_of(name, program) for name, program in programs.items()),
     )
+
+
+def _settled(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
+    """Returns `closed` once another round of the passes makes it no smaller."""
+    for _ in range(ROUNDS):
+        specialised = _checked("specialised", specialise(closed))
+        again = _checked("simplified", simplify(specialised))
+        if count_equations(again.jaxpr) == count_equations(closed.jaxpr):
+            break
+        closed = again
+    return closed
 
 
 def _checked(name: str, closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
@@ -104,18 +108,3 @@ def _checked(name: str, closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
             f"The program that was {name} does not type-check, a fault of couplax: {error}"
         ) from error
     return closed
-
-
-def _loops(closed: jec.ClosedJaxpr) -> str:
-    loops = [eqn for eqn in closed.jaxpr.eqns if eqn.primitive.name in {"while", "scan"}]
-    if not loops:
-        return "no loop remains"
-    return "\n".join(_loop_line(eqn) for eqn in loops)
-
-
-def _loop_line(eqn: jec.JaxprEqn) -> str:
-    if eqn.primitive.name == "scan":
-        size = count_equations(eqn.params["jaxpr"].jaxpr)
-        return f"a loop of {eqn.params['length']} trips, {size} equations each"
-    size = count_equations(eqn.params["body_jaxpr"].jaxpr)
-    return f"a loop until its condition fails, {size} equations a trip"
