@@ -191,6 +191,11 @@ def test_a_library_call_that_nothing_stands_for_is_named_with_its_place() -> Non
         to_stablehlo(lambda a: jnp.linalg.eig(a)[0], MATRIX, portable=True)
 
 
+def test_failures_that_are_unknown_are_refused() -> None:
+    with pytest.raises(ExportError, match=r"failures='raise' is not known to StableHLO, which takes `nan`"):
+        to_stablehlo(decay, 1.0, failures="raise")
+
+
 def test_an_operation_that_a_platform_lacks_is_refused() -> None:
     with pytest.raises(ExportError, match=r"JAX cannot lower the function for `tpu`: (.|\n)*schur"):
         to_stablehlo(lambda a: jax.scipy.linalg.schur(a)[0], MATRIX, platforms=["tpu"])

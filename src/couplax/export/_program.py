@@ -8,12 +8,14 @@ import jax
 import jax.extend.core as jec
 import jax.numpy as jnp
 
-from couplax._errors import ExportError
+from couplax._errors import ExportError, quoted
 from couplax.export._host_calls import refuse_host_calls
 from couplax.export._portable import LIBRARY_CALLS, PASSING_CALLS, portable
 from couplax.stage import Staged, stage
 
 Struct = jax.ShapeDtypeStruct
+
+_FAILURES = ("nan", "ignore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +66,13 @@ def program_of(fn: Callable[..., Any], args: Sequence[Any], wanted: Wanted) -> P
     """Returns `fn` at `args` staged, with its gradient where that is wanted.
 
     Raises:
-        ExportError: it returns no array, calls the host, or has no gradient.
+        MissingRuleError: it calls foreign code that no JAX function stands for.
+        ExportError: it returns no array, calls the host, or has no gradient; `failures` is unknown.
     """
+    if wanted.failures not in _FAILURES:
+        raise ExportError(
+            f"failures={wanted.failures!r} is not known to {wanted.target}, which takes {quoted(_FAILURES)}."
+        )
     staged = stage(fn, *args, failures=wanted.failures)
     if not staged.jaxpr.out_avals:
         raise ExportError(

@@ -34,7 +34,7 @@ def to_tensorflow(
             to TensorFlow.
         inputs: the names of the flat inputs, as for `to_onnx`.
         platforms: where it is to run, of "cpu", "cuda", "rocm" and "tpu"; by default what JAX runs on here.
-        failures: what becomes of run-time checks, as for `to_onnx`.
+        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"` or `"ignore"`.
         gradients: whether `tf.GradientTape` can differentiate it, once. To keep the gradient in a file, save
             with `tf.saved_model.SaveOptions(experimental_custom_gradients=True)`.
 
