@@ -97,6 +97,37 @@ def event(y0: Any) -> Any:
     return solve(y0, event=stop).ys
 
 
+def cube_root(x: Any) -> Any:
+    """Returns y with y^3 + y = x, by Newton's iteration."""
+
+    def solve(f: Any, guess: Any) -> Any:
+        return lax.fori_loop(0, 20, lambda _, y: y - f(y) / (3 * y**2 + 1), guess)
+
+    return lax.custom_root(lambda y: y**3 + y - x, jnp.ones_like(x), solve, lambda g, y: y / g(1.0))
+
+
+def matrix_free(x: Any) -> Any:
+    matrix = jnp.array([[2.0, 1.0], [0.5, 3.0]]) * x
+    return lax.custom_linear_solve(
+        lambda v: matrix @ v,
+        jnp.array([1.0, 2.0]),
+        lambda _, b: jnp.linalg.inv(matrix) @ b,
+        lambda _, b: jnp.linalg.inv(matrix.T) @ b,
+    )
+
+
+def scaled(x: Any) -> Any:
+    return jax.custom_derivatives.linear_call(lambda r, v: r * v, lambda r, v: r * v, x, x * 2)
+
+
+@jax.custom_batching.custom_vmap
+def mapped(x: Any) -> Any:
+    return jnp.sin(x) * 2
+
+
+mapped.def_vmap(lambda size, batched, x: (jnp.sin(x) * 2, batched[0]))
+
+
 PID = diffrax.PIDController(rtol=1e-6, atol=1e-6)
 
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
@@ -105,6 +136,19 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "custom_vjp": squared,
     "checkpoint": jax.checkpoint(lambda x: jnp.sin(jnp.cos(x))),
     "a gradient through checkpoint": jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.cos(x)))),
+    "checkpoint with a policy": jax.grad(
+        jax.checkpoint(lambda x: jnp.sin(jnp.cos(x)), policy=jax.checkpoint_policies.nothing_saveable)
+    ),
+    "custom_root": cube_root,
+    "a gradient through custom_root": jax.grad(cube_root),
+    "custom_linear_solve": matrix_free,
+    "custom_linear_solve under vmap": lambda x: jax.vmap(matrix_free)(jnp.stack([x, x + 1])),
+    "a gradient through custom_linear_solve": jax.grad(lambda x: matrix_free(x).sum()),
+    "linear_call": scaled,
+    "custom_vmap": mapped,
+    "custom_vmap under vmap": lambda x: jax.vmap(mapped)(jnp.stack([x, x + 1])),
+    "named_call": jax.named_call(jnp.sin, name="sine"),
+    "platform_dependent": lambda x: lax.platform_dependent(x, cpu=lambda x: x * 2, default=lambda x: x * 3),
     "stop_gradient": lambda x: lax.stop_gradient(x) * x,
     "optimization_barrier": lambda x: lax.optimization_barrier(x) * x,
     "device_put": lambda x: jax.device_put(x) * x,
@@ -233,6 +277,27 @@ def test_an_implementation_that_cannot_be_traced_is_named_with_its_place() -> No
     assert "test_finalise.py" in str(caught.value)
     assert "(calls_stubborn)" in str(caught.value)
     assert "finalise_rule" in str(caught.value)
+
+
+def test_a_function_spread_over_devices_is_named_with_its_place() -> None:
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("i")
+
+    def spread(x: Any) -> Any:
+        return jax.shard_map(jnp.sin, mesh=mesh, in_specs=spec, out_specs=spec)(x)
+
+    with pytest.raises(StageError, match=r"`shard_map`, reached at test_finalise.py:\d+ \(spread\)"):
+        cpx.stage(spread, np.zeros(2))
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, NotImplementedError])
+def test_an_implementation_that_fails_for_a_tracer_is_named(error: type[Exception]) -> None:
+    def impl(x: Any) -> Any:
+        raise error("not for tracers")
+
+    choosy_p = wrapping(f"choosy_{error.__name__}", impl)
+    with pytest.raises(StageError, match=f"`choosy_{error.__name__}`, reached at test_finalise.py"):
+        cpx.stage(lambda x: choosy_p.bind(x), 1.0)
 
 
 def test_a_users_rule_is_used_and_gets_params_by_name() -> None:

@@ -147,7 +147,7 @@ def _trace_implementation(context: FinaliseContext, inputs: list[Value]) -> Sequ
     primitive = context.eqn.primitive
     try:
         inner = trace(partial(_implementation, context.eqn), [jax.typeof(value) for value in inputs])
-    except (jax.errors.JAXTypeError, TypeError) as error:
+    except (jax.errors.JAXTypeError, TypeError, ValueError, LookupError, NotImplementedError) as error:
         raise StageError(
             f"Primitive `{primitive.name}`, reached at {where(context.eqn)}, has no finalise rule, and its "
             f"implementation is not JAX code: {error}\nRegister a rule with `couplax.stage.finalise_rule`."
@@ -272,6 +272,21 @@ def _solve_check(context: FinaliseContext, failed: Value, *told: Value, report: 
     # What a model returns is multiplied by it, lane by lane.
     one = jnp.ones(jax.typeof(failed).shape, jnp.float32)
     return [one if context.failures == "ignore" else jax.lax.select(failed, jnp.full_like(one, jnp.nan), one)]
+
+
+@finalise_rule("platform_index")
+def _platform_index(context: FinaliseContext, **params: Any) -> list[Value]:
+    # `lax.platform_dependent` asks where it is lowered: a staged program is for the platform it is staged on.
+    with jax.ensure_compile_time_eval():
+        return context.keep()
+
+
+@finalise_rule("shard_map")
+def _shard_map(context: FinaliseContext, *inputs: Value, **params: Any) -> list[Value]:
+    raise StageError(
+        f"`shard_map`, reached at {where(context.eqn)}, spreads a function over devices; a staged program is "
+        "for one device. Stage the function that it maps, or one without `shard_map`."
+    )
 
 
 def _failed(aval: Any) -> Value:
