@@ -111,6 +111,17 @@ def test_a_saved_model_bears_the_names_and_runs_with_its_gradient_where_there_is
     np.testing.assert_allclose(came, [*VALUES.values(), *SLOPES], rtol=1e-10)
 
 
+def test_names_that_python_cannot_spell_are_spelled_as_parameters(tmp_path: Path) -> None:
+    names = ("wing.span", "lambda")
+    assert float(to_tensorflow(lambda x, y: x - y, 1.0, 2.0, inputs=names)(lambda_=2.0, wing_span=5.0)) == 3.0
+    save_tensorflow(tmp_path, lambda x, y: x - y, 1.0, 2.0, inputs=names, outputs="wing.lift")
+    served = tf.saved_model.load(str(tmp_path)).signatures["serving_default"]
+    x, y = tf.constant(5.0, tf.float64), tf.constant(2.0, tf.float64)
+    assert float(served(wing_span=x, lambda_=y)["wing.lift"]) == 3.0
+    with pytest.raises(ExportError, match="`a_b` stand twice"):
+        to_tensorflow(lambda x, y: x - y, 1.0, 2.0, inputs=("a.b", "a_b"))
+
+
 def test_a_tf_function_is_saved_as_any_other(tmp_path: Path) -> None:
     module = tf.Module()
     module.decay = to_tensorflow(decay, 1.0)

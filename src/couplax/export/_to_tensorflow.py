@@ -1,8 +1,10 @@
 """`to_tensorflow`: from a JAX function to a `tf.function`, for where TensorFlow is and JAX is not."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
+from keyword import iskeyword
 from typing import Any
 
 import jax
@@ -32,7 +34,7 @@ def to_tensorflow(
         fn: any JAX function of positional arguments.
         args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; a symbolic size is None
             to TensorFlow.
-        inputs: the names of the flat inputs, as for `to_onnx`.
+        inputs: the names of the flat inputs, as for `to_onnx`; a dot becomes an underscore to TensorFlow.
         platforms: where it is to run, of "cpu", "cuda", "rocm" and "tpu"; by default what JAX runs on here.
         failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"` or `"ignore"`.
         gradients: whether `tf.GradientTape` can differentiate it, once. To keep the gradient in a file, save
@@ -46,7 +48,7 @@ def to_tensorflow(
     """
     require_tensorflow()
     program, flat = _written(fn, args, platforms, failures, gradients)
-    names = input_names(fn, args, inputs)
+    names = _parameters(input_names(fn, args, inputs))
     check_names(names, ())
     return _function(program, flat, names)
 
@@ -75,7 +77,7 @@ def save_tensorflow(
     """
     require_tensorflow()
     program, flat = _written(fn, args, platforms, failures, gradients)
-    names = input_names(fn, args, inputs), output_names(fn, program.out_tree, outputs)
+    names = _parameters(input_names(fn, args, inputs)), output_names(fn, program.out_tree, outputs)
     check_names(*names)
     tf = tensorflow()
     module = tf.Module()
@@ -111,11 +113,17 @@ def _function(program: Program, flat: Callable[..., Tensors], names: Sequence[st
         return jax.tree.unflatten(program.out_tree, flat(*jax.tree.leaves(taken)))
 
     _check_nested("the result", jax.tree.unflatten(program.out_tree, program.outputs))
-    if len(signature) == len(names) and all(map(str.isidentifier, names)):
+    if all(map(jax.tree_util.treedef_is_leaf, program.in_tree.children())):
         # TensorFlow takes the names that arguments may be given by from here.
         parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
         call.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]  # what PEP 362 reads
     return tensorflow().function(call, input_signature=signature, autograph=False)
+
+
+def _parameters(names: Sequence[str]) -> list[str]:
+    """Returns `names` as Python may spell parameters, which is how TensorFlow names inputs."""
+    plain = [re.sub(r"\W", "_", name) for name in names]
+    return [f"{name}_" if iskeyword(name) else name for name in plain]
 
 
 def _served(
