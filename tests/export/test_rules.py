@@ -19,6 +19,8 @@ from rule_cases.linear import LINEAR
 from rule_cases.random import RANDOM
 from rule_cases.reductions import REDUCTIONS
 from rule_cases.shapes import SHAPES
+from rule_cases.special import SPECIAL
+from rule_cases.spectral import SPECTRAL
 from rule_cases.windows import CONVOLUTIONS, WINDOWS
 
 TABLE = (
@@ -33,6 +35,8 @@ TABLE = (
     *WINDOWS,
     *COMPLEX,
     *FOURIER,
+    *SPECTRAL,
+    *SPECIAL,
 )
 CASES = {case.name: case for case in TABLE}
 PARAMS = [

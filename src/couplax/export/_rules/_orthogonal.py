@@ -78,7 +78,7 @@ compose_for("householder_product", batched(_householder_product, 2))
 compose_for("ormqr", batched(_ormqr, 2))
 
 
-def _qr(a: Array, full_matrices: bool) -> tuple[Array, Array]:
+def qr(a: Array, full_matrices: bool) -> tuple[Array, Array]:
     """Returns Q and R with Q R = a."""
     rows = a.shape[0] if full_matrices else min(a.shape)
     packed, taus = _geqrf(a)
@@ -92,4 +92,4 @@ def _qr_rule(
 ) -> Any:
     if pivoting:
         raise context.refuse("a QR factorisation with pivoting is not written")
-    return composed(batched(_qr, 2))(context, value, full_matrices=full_matrices)
+    return composed(batched(qr, 2))(context, value, full_matrices=full_matrices)
