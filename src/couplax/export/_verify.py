@@ -37,7 +37,8 @@ def verify(
         VerificationError: ONNX Runtime cannot run the file, or takes and gives other arrays than `fn`.
     """
     session = _session(proto)
-    compiled = jax.jit(fn)
+    # A function of its own: `jax.jit` hashes what it is given, and an Equinox module with arrays has no hash.
+    compiled = jax.jit(lambda *values: fn(*values))
     rows = [
         row
         for trial, values in _trials(args)
