@@ -59,10 +59,14 @@ def _cond(eqn: jec.JaxprEqn, unknown: list[bool]) -> Sequence[bool]:
 
 def _while(eqn: jec.JaxprEqn, unknown: list[bool]) -> Sequence[bool]:
     carries = _while_carries(eqn, unknown)
-    first = eqn.params["cond_nconsts"]
     # An unknown number of trips makes unknown whatever changes.
-    endless = unknown_outputs(eqn.params["cond_jaxpr"].jaxpr, [*unknown[:first], *carries])[0]
-    return [True] * len(carries) if endless else carries
+    return carries if known_condition(eqn, unknown) else [True] * len(carries)
+
+
+def known_condition(eqn: jec.JaxprEqn, unknown: list[bool]) -> bool:
+    """Returns whether the `while` loop `eqn` goes on by what is known alone."""
+    carries, first = _while_carries(eqn, unknown), eqn.params["cond_nconsts"]
+    return not unknown_outputs(eqn.params["cond_jaxpr"].jaxpr, [*unknown[:first], *carries])[0]
 
 
 def _while_carries(eqn: jec.JaxprEqn, unknown: list[bool]) -> list[bool]:

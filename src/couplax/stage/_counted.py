@@ -6,6 +6,7 @@ is a row of values per trip.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ import jax.extend.core as jec
 import jax.numpy as jnp
 
 from couplax.stage._binding_times import Times, binding_times, unknown_atom
+from couplax.stage._inner import decided_loops, goes_on
 from couplax.stage._interpret import UNKNOWN, Value, interpret
 from couplax.stage._known import Budget, calls_host
 from couplax.stage._liveness import liveness
@@ -67,6 +69,7 @@ class Split:
         carries, stacked: the body's outputs as variables or literals.
         equations: those of the part that is left.
         boundary: the known variables that it reads from the part that is run now.
+        inner: loops among the equations whose trips are known at each trip.
     """
 
     loop: CountedLoop
@@ -76,10 +79,14 @@ class Split:
     stacked: Sequence[Any]
     equations: Sequence[jec.JaxprEqn]
     boundary: Sequence[jec.Var]
+    inner: Sequence[jec.JaxprEqn]
 
     @property
     def row(self) -> list[Any]:
-        """What a trip's known part gives: the boundary, then the known stacked outputs."""
+        """What a trip's known part gives: the boundary, then the known stacked outputs.
+
+        After it stands, per loop in `inner`, whether that makes a first trip and a second one.
+        """
         return [*self.boundary, *(atom for atom in self.stacked if not unknown_atom(atom, self.left))]
 
     @property
@@ -116,6 +123,7 @@ def split(loop: CountedLoop) -> Split:
         stacked=stacked,
         equations=equations,
         boundary=boundary,
+        inner=decided_loops(equations, times),
     )
 
 
@@ -169,9 +177,13 @@ def _known_trip(parts: Split, carries: Sequence[Value], slices: Sequence[Value])
         *interleave(loop.unknown_carries, None, carries),
         *interleave(loop.unknown_stacks, None, slices),
     ]
-    values = interpret(loop.closed, inputs, equations=known, results=[*wanted, *parts.row], seeds=stand_ins)
-    arrays = [_as_array(value, atom) for value, atom in zip(values, [*wanted, *parts.row], strict=True)]
-    return arrays[: len(wanted)], arrays[len(wanted) :]
+    results = [*wanted, *parts.row]
+    asked = [atom for eqn in parts.inner for atom in eqn.invars]
+    values = interpret(loop.closed, inputs, equations=known, results=[*results, *asked], seeds=stand_ins)
+    rest = iter(values[len(results) :])
+    trips = [goes_on(eqn, list(islice(rest, len(eqn.invars)))) for eqn in parts.inner]
+    arrays = [_as_array(value, atom) for value, atom in zip(values, results, strict=False)]
+    return arrays[: len(wanted)], [*arrays[len(wanted) :], *trips]
 
 
 def _as_array(value: Value, atom: Any) -> Value:

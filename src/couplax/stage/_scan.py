@@ -53,7 +53,7 @@ def _counted_scan(
     parts = split(loop)
     ran = _run_scan(context, parts, length)
     if ran is None:
-        parts = split(_all_unknown(loop))
+        parts = replace(split(_all_unknown(loop)), inner=())
         blank = [UNKNOWN] * len(parts.loop.unknown_inputs)
         ran = (), [interpret(parts.loop.closed, blank, equations=(), results=parts.row)] * length
     known, rows = ran

@@ -7,9 +7,11 @@ from itertools import islice
 import jax
 import jax.extend.core as jec
 import jax.numpy as jnp
+import numpy as np
 
 from couplax.stage._context import SpecialiseContext
 from couplax.stage._counted import Row, Split, interleave, picked
+from couplax.stage._inner import branching
 from couplax.stage._interpret import Value, count_equations, interpret, trace
 from couplax.stage._known import identical
 from couplax.stage._scan_rows import ScannedLoop, scan_rows, slice_type
@@ -36,11 +38,18 @@ def size_of(parts: Split) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Given:
-    """What a trip is given: unknown `carries` and `slices`, and the `row` of its known part."""
+    """What a trip is given.
+
+    Attributes:
+        carries, slices: unknown ones.
+        row: what its known part gives.
+        inner: loops that make at most one trip, each with whether it makes it.
+    """
 
     carries: Sequence[Value]
     slices: Sequence[Value]
     row: Sequence[Value]
+    inner: Sequence[tuple[jec.JaxprEqn, Value]] = ()
 
 
 def _trip(
@@ -56,7 +65,7 @@ def _trip(
     values = interpret(
         loop.closed,
         inputs,
-        context.handle,
+        branching(context.handle, given.inner),
         equations=parts.equations,
         results=parts.left_results,
         seeds=dict(zip(parts.boundary, given.row, strict=True)),
@@ -86,7 +95,9 @@ def _scanned(
     context: SpecialiseContext, parts: Split, rows: Sequence[Row]
 ) -> tuple[list[Value], list[Value]]:
     loop = parts.loop
+    inner = _single(parts, rows)
     columns = [[row[k] for row in rows] for k in range(len(parts.boundary))]
+    columns += [column for _, column in inner]
     constant = [all(identical(column[0], value) for value in column[1:]) for column in columns]
     fixed = [column[0] for column in picked(columns, constant, True)]
     changing = picked(columns, constant, False)
@@ -94,7 +105,10 @@ def _scanned(
     def turn(*inputs: Value) -> list[Value]:
         constants, carries, slices, changes = _cut(inputs, counts)
         row = interleave(constant, fixed, changes)
-        ends, outputs = _trip(context, parts, constants, _Given(carries=carries, slices=slices, row=row))
+        known, flags = row[: len(parts.boundary)], row[len(parts.boundary) :]
+        loops = [(eqn, flag) for (eqn, _), flag in zip(inner, flags, strict=True)]
+        given = _Given(carries=carries, slices=slices, row=known, inner=loops)
+        ends, outputs = _trip(context, parts, constants, given)
         return [*ends, *outputs]
 
     init = picked(loop.init, loop.unknown_carries, True)
@@ -119,6 +133,16 @@ def _scanned(
             reverse=loop.reverse,
         )
     )
+
+
+def _single(parts: Split, rows: Sequence[Row]) -> list[tuple[jec.JaxprEqn, list[Value]]]:
+    """Returns the loops inside that never make a second trip, each with whether it makes one, per row."""
+    found: list[tuple[jec.JaxprEqn, list[Value]]] = []
+    for k, eqn in enumerate(parts.inner, len(parts.row)):
+        flags = np.stack([np.asarray(row[k]) for row in rows])
+        if not flags[:, 1].any():
+            found.append((eqn, list(flags[:, 0])))
+    return found
 
 
 def _cut(values: Sequence[Value], counts: Sequence[int]) -> list[list[Value]]:
