@@ -207,3 +207,40 @@ def test_unused_outputs_and_operands_of_a_branch_go() -> None:
 
     branch = loop_of(simplified(fn, 0.5, 2.0), "cond")
     assert (len(branch.outvars), len(branch.invars)) == (1, 2)
+
+
+def test_what_all_branches_compute_is_computed_before_the_choice() -> None:
+    def fn(n: Any, x: Any) -> Any:
+        branches = [
+            lambda y: jnp.exp(jnp.sin(y) * 2.5),
+            lambda y: jnp.sin(y) * 2.5 + y,
+            lambda y: jnp.tanh(jnp.sin(y) * 2.5) * jnp.sin(y),
+        ]
+        return lax.switch(n, branches, x)
+
+    closed = simplified(fn, 1, 0.5)
+    assert names(closed).count("sin") == 1
+    inside = [eqn.primitive.name for each in loop_of(closed, "cond").params["branches"] for eqn in each.eqns]
+    assert sorted(inside) == ["add", "exp", "mul", "tanh"]
+
+
+def test_what_one_branch_alone_computes_stays_in_it() -> None:
+    def fn(x: Any, y: Any) -> Any:
+        return lax.cond(x > 0, lambda: jnp.sin(y) * 2, lambda: jnp.sin(y + 1) * 2)
+
+    closed = simplified(fn, 0.5, 2.0)
+    assert "sin" not in names(closed)
+
+
+def test_constants_of_other_bits_are_not_the_same() -> None:
+    def fn(x: Any) -> Any:
+        return lax.cond(x[0] > 0, lambda: x + np.array([0.0, 1.0]), lambda: x + np.array([-0.0, 1.0]))
+
+    assert "add" not in names(simplified(fn, np.array([-0.0, 1.0])))
+
+
+def test_constant_arrays_of_the_same_bits_are_the_same() -> None:
+    def fn(x: Any) -> Any:
+        return lax.cond(x[0] > 0, lambda: jnp.sin(x * np.array([2.0, 3.0])), lambda: x * np.array([2.0, 3.0]))
+
+    assert names(simplified(fn, np.array([1.0, 1.0]))).count("mul") == 1

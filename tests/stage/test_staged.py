@@ -12,7 +12,7 @@ import pytest
 
 import couplax as cpx
 from couplax import StageError
-from couplax.stage import count_equations
+from couplax.stage import count_equations, stage
 
 
 def euler(y0: Any, steps: int = 10) -> Any:
@@ -89,6 +89,44 @@ def test_the_summary_tells_what_each_pass_left() -> None:
     assert [line.split()[0] for line in lines[:4]] == ["traced", "finalised", "specialised", "simplified"]
     assert lines[3].split()[1:3] == ["30", "equations,"]
     assert lines[4] == "no loop remains"
+
+
+def test_the_summary_tells_how_much_was_known() -> None:
+    summary = cpx.stage(lambda x: x * jnp.cos(jnp.sin(jnp.asarray(2.0))), 1.0).summary()
+    finalised = summary.splitlines()[1]
+    assert finalised.split(maxsplit=1)[1] == "3 equations, 2 of them known before it runs, 0 loops"
+
+
+def test_the_summary_tells_what_loops_carry_and_where_they_come_from() -> None:
+    def settled(x: Any, n: Any) -> Any:
+        def turn(c: Any) -> Any:
+            y = jax.lax.while_loop(lambda d: d[0] > n, lambda d: jnp.sin(d), c[0])
+            return y * 2, c[1] / 2
+
+        return jax.lax.while_loop(lambda c: c[1] > n, turn, (x, n))
+
+    lines = cpx.stage(settled, jnp.ones(3), 0.5).summary().splitlines()
+    outer, inner = lines[-2:]
+    assert "carries float64[3], float64[], from test_staged.py:" in outer
+    assert outer.endswith("(settled)")
+    assert inner.startswith("  a loop until its condition fails, 1 equation a trip, carries float64[3],")
+    assert lines[3].endswith(", 2 loops")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("finalise", "finalised"), ("specialise", "specialised"), ("simplify", "simplified")],
+)
+def test_a_pass_that_breaks_a_program_is_named(name: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def backwards(closed: Any, **options: Any) -> jec.ClosedJaxpr:
+        eqns = list(reversed(closed.jaxpr.eqns))
+        return jec.ClosedJaxpr(closed.jaxpr.replace(eqns=eqns), closed.consts)
+
+    monkeypatch.setattr(f"{stage.__module__}.{name}", backwards)
+    with pytest.raises(
+        StageError, match=f"The program that was {name.replace('simplify', 'simplifie')}d does"
+    ):
+        cpx.stage(lambda x: jnp.sin(jnp.cos(x)), 1.0)
 
 
 def test_the_summary_tells_of_the_loops_that_remain() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from couplax.stage._identities import Made, existing
 from couplax.stage._interpret import UNKNOWN, Value, bind, interpret, is_known, trace
 from couplax.stage._liveness import Liveness, liveness, needed_inputs
+from couplax.stage._shared import hoisted
 from couplax.stage._tidy_loops import tidy_scan, tidy_while
 
 
@@ -78,9 +79,10 @@ def _run(eqn: jec.JaxprEqn, inputs: list[Value], used: Sequence[bool]) -> Sequen
 def _cond(eqn: jec.JaxprEqn, inputs: list[Value], used: Sequence[bool]) -> Sequence[Value]:
     """Returns the outputs of a `cond` whose branches are simplified and give only what is used."""
     needed = needed_inputs(eqn, used)[1:]
-    branches = tuple(_wanted(branch, needed, used) for branch in eqn.params["branches"])
+    branches = [_wanted(branch, needed, used) for branch in eqn.params["branches"]]
     operands = [value for value, flag in zip(inputs[1:], needed, strict=True) if flag]
-    outputs = iter(bind(eqn, [inputs[0], *operands], branches=branches))
+    rest, given = hoisted(branches, operands)
+    outputs = iter(bind(eqn, [inputs[0], *given], branches=tuple(rest)))
     return [next(outputs) if flag else UNKNOWN for flag in used]
 
 
