@@ -70,8 +70,9 @@ ACTIVATIONS = (
 def test_activations_give_what_they_give_in_jax(dtype: Any) -> None:
     functions: list[Callable[[jax.Array], jax.Array]] = [getattr(jax.nn, name) for name in ACTIVATIONS]
     x = np.linspace(-9, 9, 40, dtype=dtype).reshape(4, 10)
-    # Of a large negative number GELU is one plus a tangent near -1: the digits of both are those of 1.
-    assert not faults(lambda x: [fn(x) for fn in functions], x, units=16, whole=True)
+    # GELU of a large negative number is one plus a tangent near -1, and the variance in `standardize` is the
+    # difference of two squares: both lose digits.
+    assert not faults(lambda x: [fn(x) for fn in functions], x, units=64, whole=True)
 
 
 def test_a_module_that_holds_arrays_is_verified(rng: np.random.Generator) -> None:

@@ -93,6 +93,7 @@ ELEMENTWISE = [
     binary("sub", jnp.subtract, dtypes=ALL),
     binary("mul", jnp.multiply, dtypes=ALL),
     binary("div", lax.div, 1, dtypes=ALL),
+    binary("upper half of a product", lax.mulhi, dtypes=(*SIGNED, np.uint32, np.uint64)),
     binary("rem", lax.rem, dtypes=ALL),
     binary("max", jnp.maximum, dtypes=(*ALL, np.bool_)),
     binary("min", jnp.minimum, dtypes=(*ALL, np.bool_)),

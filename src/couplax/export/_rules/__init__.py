@@ -21,5 +21,6 @@ from couplax.export._rules import _reduction as _reduction
 from couplax.export._rules import _shape as _shape
 from couplax.export._rules import _sorting as _sorting
 from couplax.export._rules import _spectral as _spectral
+from couplax.export._rules import _wide as _wide
 from couplax.export._rules import _windows as _windows
 from couplax.export._rules import _zeta as _zeta
