@@ -66,7 +66,7 @@ ACTIVATIONS = (
 ).split()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_activations_give_what_they_give_in_jax(dtype: Any) -> None:
     functions: list[Callable[[jax.Array], jax.Array]] = [getattr(jax.nn, name) for name in ACTIVATIONS]
     x = np.linspace(-9, 9, 40, dtype=dtype).reshape(4, 10)
