@@ -69,7 +69,9 @@ def identical(left: Value, right: Value) -> bool:
 
 
 def _bits(value: Value) -> np.ndarray[Any, Any]:
+    if isinstance(value, np.ndarray):
+        return value
     with jax.ensure_compile_time_eval():
-        array = jnp.asarray(value)
+        array = value if isinstance(value, jax.Array) else jnp.asarray(value)
         is_key = jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key)
         return np.asarray(jax.random.key_data(array) if is_key else array)

@@ -6,6 +6,8 @@ from typing import Any
 
 import jax
 import jax.extend.core as jec
+import jax.numpy as jnp
+import numpy as np
 
 from couplax._compat import scan_counts
 from couplax.stage._binding_times import unknown_atom
@@ -73,7 +75,27 @@ def _run_scan(
         place = length - 1 - trip if loop.reverse else trip
         return [stack[place] for stack in stacks] if trip < length else None
 
-    return run_known(parts, more, context.budget) if length <= context.budget.trips else None
+    if length > context.budget.trips:
+        return None
+    return _sliced_rows(parts) or run_known(parts, more, context.budget)
+
+
+def _sliced_rows(parts: Split) -> tuple[Sequence[Value], list[Row]] | None:
+    """Returns the rows where they are slices of known arrays and nothing is computed, else None."""
+    loop, variables = parts.loop, parts.loop.closed.jaxpr.invars
+    places = variables[len(variables) - len(loop.stacks) :]
+    known = {
+        var: stack
+        for var, stack, flag in zip(places, loop.stacks, loop.unknown_stacks, strict=True)
+        if not flag and jnp.issubdtype(jax.typeof(stack).dtype, np.generic)
+    }
+    computes = (
+        parts.inner or not parts.row or not all(any(atom is var for var in known) for atom in parts.row)
+    )
+    if computes or not all(loop.unknown_carries):
+        return None
+    columns = [np.asarray(known[atom])[:: -1 if loop.reverse else 1] for atom in parts.row]
+    return (), [[np.asarray(value) for value in row] for row in zip(*columns, strict=True)]
 
 
 def _all_unknown(loop: CountedLoop) -> CountedLoop:
