@@ -53,7 +53,7 @@ class Integrate:
     atol: float = 1e-8
     event: Any = None
     adjoint: Any = None
-    max_steps: int = 16384
+    max_steps: int = 4096
     initial: Mapping[str, Any] = field(default_factory=dict[str, Any], kw_only=True)
     time: str = TIME
 
