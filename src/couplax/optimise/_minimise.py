@@ -84,7 +84,7 @@ def minimise(
         objective=objective,
         design=design_of(design),
         constraints=dict(constraints or {}),
-        start=as_values(start or {}),
+        start=dict(start or {}),
         fixed=as_values(fixed or {}),
         scale=dict(scale or {}),
     )
