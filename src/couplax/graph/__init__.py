@@ -28,4 +28,5 @@ from ._variables import Input as Input
 from ._variables import Output as Output
 from ._variables import Required as Required
 from ._variables import input as input
+from ._variables import is_outside as is_outside
 from ._variables import output as output

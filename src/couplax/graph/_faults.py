@@ -12,7 +12,7 @@ from couplax._errors import MissingExtraError, quoted
 from ._node import Node
 from ._same import same
 from ._units import conversion
-from ._variables import Input, Output
+from ._variables import Input, Output, is_outside
 
 
 def faults_of(given: Sequence[Any]) -> list[str]:
@@ -175,13 +175,8 @@ def _bad_bound(variable: Input | Output, node: Node) -> Iterator[str]:
         return
     what, value = ("guess", variable.guess) if isinstance(variable, Output) else ("default", variable.default)
     given = value is not None and not (isinstance(variable, Input) and variable.required)
-    if given and _outside(np.asarray(value), lower, upper):
+    if given and is_outside(value, variable.bounds):
         yield (
             f"{node.described} gives `{variable.name}` the {what} {value}, outside its bounds {lower} to"
             f" {upper}. Choose a {what} between them."
         )
-
-
-def _outside(value: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> bool:
-    """Returns whether any number of `value` is outside its bounds."""
-    return bool(((value < lower) | (value > upper)).any())

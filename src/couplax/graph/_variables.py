@@ -5,6 +5,9 @@ import enum
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+import jax
+import numpy as np
+
 from ._same import same
 
 Bounds = tuple[Any, Any]
@@ -92,6 +95,14 @@ class Output:
 
     def __hash__(self) -> int:
         return hash((Output, self.name))
+
+
+def is_outside(value: Any, bounds: Bounds) -> bool:
+    """Returns whether any number of `value`, an array or a tree of them, is outside `bounds`."""
+    lower, upper = bounds
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(value)]
+    below = lower is not None and any((leaf < lower).any() for leaf in leaves)
+    return bool(below or (upper is not None and any((leaf > upper).any() for leaf in leaves)))
 
 
 def _same_fields(left: Any, right: Any) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 import jax
 
-from couplax._model import Model
-from couplax.graph import Component, Cycle, Graph, Input, Node, Output, choose_cut
+from couplax.graph import Component, Cycle, Graph, Input, Node, Output
+from couplax.solve import closed as closed_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,18 +77,7 @@ def closed(graph: Graph, solver: Any, started: Collection[str]) -> Graph:
     Raises:
         ModelError: `solver` is none, or solves no such cycle.
     """
-    if not graph.cycles:
-        return graph
-    cut = [name for cycle in graph.cycles for name in _cut(cycle, solver, started)]
-    nodes: Any = graph.nodes
-    return Model(*nodes).close(solver, cut=cut).graph
-
-
-def _cut(cycle: Cycle, solver: Any, started: Collection[str]) -> tuple[str, ...]:
-    """Returns where `solver` has the cycle cut: as little as will do, unless it asks for every coupling."""
-    if getattr(solver, "cuts_all", False):
-        return cycle.couplings
-    return choose_cut(cycle, preferred=started)
+    return Graph(closed_nodes(graph, solver, (), started, {})) if graph.cycles else graph
 
 
 def _difference(computed: Any, given: Any) -> Any:

@@ -10,7 +10,7 @@ from couplax.graph import Cycle, Graph, Kind, Node, check_cut, choose_cut, unkno
 from couplax.solve._closure import Closure
 from couplax.solve._integrate import Integrate
 from couplax.solve._integration import integration
-from couplax.solve._sweeps import Jacobi
+from couplax.solve._sweeps import GaussSeidel, Jacobi
 
 RootFinder = (
     optx.AbstractRootFinder[Any, Any, Any, Any]
@@ -48,7 +48,7 @@ def closed(
         raise ModelError([f"close() found no open cycle to close: the model has none.{hint}"])
     if cut:
         cuts = _given_cuts(graph.cycles, cut)
-    elif isinstance(solver, Jacobi):
+    elif isinstance(solver, GaussSeidel | Jacobi) and solver.cuts_all:
         cuts = [(cycle, cycle.couplings) for cycle in graph.cycles]
     else:
         cuts = [(cycle, choose_cut(cycle, preferred, sizes)) for cycle in graph.cycles]

@@ -9,7 +9,7 @@ import jax.core
 import numpy as np
 
 from couplax._errors import GuessError, ModelError
-from couplax.graph import Graph, missing_inputs, unknown_names
+from couplax.graph import Graph, is_outside, missing_inputs, unknown_names
 from couplax.solve._program import Program, closures_in
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
@@ -89,7 +89,7 @@ def check_bounds(graph: Graph, guesses: Mapping[str, Any]) -> None:
         f"The guess of `{name}`, {guesses[name]}, is outside its bounds {lower} to {upper}, which"
         f" {component.described} declares. Choose one between them."
         for name, (component, (lower, upper)) in graph.bounded.items()
-        if name in guesses and not _is_traced(guesses[name]) and _is_outside(guesses[name], lower, upper)
+        if name in guesses and not _is_traced(guesses[name]) and is_outside(guesses[name], (lower, upper))
     ]
     if faults:
         raise GuessError("\n".join(faults))
@@ -97,12 +97,6 @@ def check_bounds(graph: Graph, guesses: Mapping[str, Any]) -> None:
 
 def _is_traced(value: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
-
-
-def _is_outside(value: Any, lower: Any, upper: Any) -> bool:
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(value)]
-    below = lower is not None and any((leaf < lower).any() for leaf in leaves)
-    return bool(below or (upper is not None and any((leaf > upper).any() for leaf in leaves)))
 
 
 def check_guesses(
