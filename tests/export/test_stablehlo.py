@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import couplax as cpx
-from couplax._errors import ExportError, MissingRuleError
+from couplax._errors import ExportError, MissingRuleError, StageError
 from couplax.cli._sellar import d2_jax, sellar
 from couplax.export import from_stablehlo, to_stablehlo
 
@@ -192,7 +192,7 @@ def test_a_library_call_that_nothing_stands_for_is_named_with_its_place() -> Non
 
 
 def test_failures_that_are_unknown_are_refused() -> None:
-    with pytest.raises(ExportError, match=r"failures='raise' is not known to StableHLO, which takes `nan`"):
+    with pytest.raises(StageError, match=r"failures='raise' is not known\. Choose one of `nan`"):
         to_stablehlo(decay, 1.0, failures="raise")
 
 

@@ -37,7 +37,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--out", type=Path, required=True, help="the file to write; a folder for TensorFlow")
     parser.add_argument("--target", choices=list(_OPTIONS), help="default: by the suffix of --out, else onnx")
     parser.add_argument(
-        "--failures", choices=["nan", "ignore", "status"], help="what becomes of run-time checks"
+        "--failures",
+        choices=["nan", "ignore", "status"],
+        help="what becomes of run-time checks",
     )
     parser.add_argument("--inputs", type=_listed, help="names of the inputs, separated by commas")
     parser.add_argument("--outputs", type=_listed, help="names of the outputs, separated by commas")

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 from jax.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
@@ -10,6 +10,26 @@ from jax.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from couplax._errors import ExportError, quoted
 
 Names = str | Sequence[str] | None
+
+STATUS = "status"
+"""The name of the output that says which run-time check fired."""
+
+MEANINGS = "couplax.status"
+"""Where a file's metadata says what each status means."""
+
+
+class Program(Protocol):
+    """What names are asked for: the structure of what it gives, and what each status means, if any."""
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of what is given."""
+        ...
+
+    @property
+    def meanings(self) -> tuple[str, ...]:
+        """What each status means; nothing where there is none."""
+        ...
 
 
 def input_names(fn: Callable[..., Any], args: Sequence[Any], given: Names) -> list[str]:
@@ -26,12 +46,20 @@ def input_names(fn: Callable[..., Any], args: Sequence[Any], given: Names) -> li
     return _counted("inputs", chosen, [_spelled("", path) for path in paths])
 
 
-def output_names(fn: Callable[..., Any], tree: Any, given: Names) -> list[str]:
+def output_names(fn: Callable[..., Any], program: Program, given: Names) -> list[str]:
     """Returns one name per flat output: as given, as `fn.outputs` says, or `out`, `out_0`, ...
+
+    Where the program gives a status beside the function's result, that is the last, under its own name.
 
     Raises:
         ExportError: there are not as many names as outputs.
     """
+    if program.meanings:
+        return [*_result_names(fn, program.out_tree.children()[0], given), STATUS]
+    return _result_names(fn, program.out_tree, given)
+
+
+def _result_names(fn: Callable[..., Any], tree: Any, given: Names) -> list[str]:
     blank = jax.tree.unflatten(tree, range(tree.num_leaves))
     default = [_spelled("out", path) for path, _ in jax.tree_util.tree_flatten_with_path(blank)[0]]
     chosen = getattr(_unjitted(fn), "outputs", None) if given is None else given

@@ -8,14 +8,12 @@ import jax
 import jax.extend.core as jec
 import jax.numpy as jnp
 
-from couplax._errors import ExportError, quoted
+from couplax._errors import ExportError
 from couplax.export._host_calls import refuse_host_calls
 from couplax.export._portable import LIBRARY_CALLS, PASSING_CALLS, portable
 from couplax.stage import Staged, stage
 
 Struct = jax.ShapeDtypeStruct
-
-_FAILURES = ("nan", "ignore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +24,16 @@ class Program:
         forward: from the flat inputs to the flat outputs.
         reverse: from the flat inputs and the cotangents of the outputs that have any, to the cotangents of
             the inputs that have any; None where no gradient was asked for.
-        in_tree: the structure of the arguments; `out_tree`: that of the result.
+        in_tree: the structure of the arguments; `out_tree`: that of the result, in a pair with the
+            status where there is one.
+        meanings: what each status means; nothing where there is none.
     """
 
     forward: jec.ClosedJaxpr
     reverse: jec.ClosedJaxpr | None
     in_tree: Any
     out_tree: Any
+    meanings: tuple[str, ...]
 
     @property
     def inputs(self) -> list[Struct]:
@@ -67,14 +68,11 @@ def program_of(fn: Callable[..., Any], args: Sequence[Any], wanted: Wanted) -> P
 
     Raises:
         MissingRuleError: it calls foreign code that no JAX function stands for.
-        ExportError: it returns no array, calls the host, or has no gradient; `failures` is unknown.
+        ExportError: it returns no array, calls the host, or has no gradient.
+        StageError: it cannot be staged; `failures` is unknown.
     """
-    if wanted.failures not in _FAILURES:
-        raise ExportError(
-            f"failures={wanted.failures!r} is not known to {wanted.target}, which takes {quoted(_FAILURES)}."
-        )
     staged = stage(fn, *args, failures=wanted.failures)
-    if not staged.jaxpr.out_avals:
+    if not staged.results:
         raise ExportError(
             f"The function returns no array, and {wanted.target} has an output. Return a value."
         )
@@ -83,6 +81,7 @@ def program_of(fn: Callable[..., Any], args: Sequence[Any], wanted: Wanted) -> P
         reverse=_fit(_reverse(fn, staged, wanted), wanted) if wanted.gradients else None,
         in_tree=staged.in_tree,
         out_tree=staged.out_tree,
+        meanings=staged.meanings,
     )
 
 
@@ -102,7 +101,7 @@ def _fit(closed: jec.ClosedJaxpr, wanted: Wanted) -> jec.ClosedJaxpr:
 
 
 def _reverse(fn: Callable[..., Any], staged: Staged, wanted: Wanted) -> jec.ClosedJaxpr:
-    inputs, outputs = structs_of(staged.jaxpr.in_avals), structs_of(staged.jaxpr.out_avals)
+    inputs, outputs = structs_of(staged.jaxpr.in_avals), structs_of(staged.results)
     moving = [index for index, struct in enumerate(inputs) if has_cotangent(struct)]
 
     def pulled(flat: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
@@ -116,8 +115,10 @@ def _reverse(fn: Callable[..., Any], staged: Staged, wanted: Wanted) -> jec.Clos
         return jax.vjp(smooth, [flat[index] for index in moving])[1](list(cotangents))[0]
 
     cotangents = [struct for struct in outputs if has_cotangent(struct)]
+    # The status is the function's; its derivative has none of its own.
+    failures = "ignore" if staged.meanings else wanted.failures
     try:
-        return stage(pulled, inputs, cotangents, failures=wanted.failures).jaxpr
+        return stage(pulled, inputs, cotangents, failures=failures).jaxpr
     except (TypeError, ValueError, NotImplementedError) as error:
         raise ExportError(
             f"`gradients=True` asks for the gradient, which this function does not have: {error}"

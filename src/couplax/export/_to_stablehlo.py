@@ -29,7 +29,8 @@ def to_stablehlo(
         args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; a struct may have
             symbolic sizes.
         platforms: where it is to run, of "cpu", "cuda", "rocm" and "tpu"; by default what JAX runs on here.
-        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"` or `"ignore"`.
+        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"`, `"status"` (the function
+            then gives a pair of its result and the status) or `"ignore"`, as for `to_onnx`.
         gradients: whether the bytes hold the function's reverse derivative too.
         portable: whether factorisations are written out in plain operations, for runtimes other than JAX;
             otherwise they are calls of the libraries that come with JAX, which are faster for large matrices.

@@ -36,7 +36,8 @@ def to_tensorflow(
             to TensorFlow.
         inputs: the names of the flat inputs, as for `to_onnx`; a dot becomes an underscore to TensorFlow.
         platforms: where it is to run, of "cpu", "cuda", "rocm" and "tpu"; by default what JAX runs on here.
-        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"` or `"ignore"`.
+        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"`, `"status"` (the function
+            then gives a pair of its result and the status) or `"ignore"`, as for `to_onnx`.
         gradients: whether `tf.GradientTape` can differentiate it, once. To keep the gradient in a file, save
             with `tf.saved_model.SaveOptions(experimental_custom_gradients=True)`.
 
@@ -77,7 +78,7 @@ def save_tensorflow(
     """
     require_tensorflow()
     program, flat = _written(fn, args, platforms, failures, gradients)
-    names = _parameters(input_names(fn, args, inputs)), output_names(fn, program.out_tree, outputs)
+    names = _parameters(input_names(fn, args, inputs)), output_names(fn, program, outputs)
     check_names(*names)
     tf = tensorflow()
     module = tf.Module()

@@ -1,5 +1,6 @@
 """Writes a staged function as an ONNX model."""
 
+import json
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -13,7 +14,7 @@ from couplax._errors import ExportError
 from couplax.export._builder import Builder
 from couplax.export._kernels import LOWEST_OPSET
 from couplax.export._lower import lower
-from couplax.export._names import Names, check_names, input_names, output_names
+from couplax.export._names import MEANINGS, Names, check_names, input_names, output_names
 from couplax.export._plain import parted, plain
 from couplax.export._table import ONNX_RULES, OnnxRules
 from couplax.export._types import describe_aval, is_plain, tensor_type
@@ -33,11 +34,11 @@ def write(
     """Returns `fn` at `args` as a model that ONNX's own checker accepts."""
     staged = stage(fn, *args, failures=failures)
     taken = parted(input_names(fn, args, inputs), staged.jaxpr.in_avals)
-    names = taken, parted(output_names(fn, staged.out_tree, outputs), staged.jaxpr.out_avals)
+    names = taken, parted(output_names(fn, staged, outputs), staged.jaxpr.out_avals)
     check_names(*names)
     builder = Builder([*names[0], *names[1]])
     graph = _graph(builder, plain(staged.jaxpr), *names, ONNX_RULES if rules is None else rules)
-    return _model(graph, _opset(builder, opset))
+    return _model(graph, _opset(builder, opset), staged.meanings)
 
 
 def _graph(
@@ -69,19 +70,23 @@ def _check_types(closed: jec.ClosedJaxpr, inputs: Sequence[str]) -> None:
         raise ExportError("The function returns no array, and a file has an output. Return a value.")
 
 
-def _model(graph: ir.Graph, opset: int) -> onnx.ModelProto:
+def _model(graph: ir.Graph, opset: int, meanings: Sequence[str]) -> onnx.ModelProto:
     graph.opset_imports[""] = opset
     model = ir.Model(
         graph,
         ir_version=onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)]),
         producer_name="couplax",
         producer_version=_version("couplax"),
-        metadata_props={"jax": _version("jax")},
+        metadata_props={"jax": _version("jax"), **_status(meanings)},
     )
     RemoveUnusedNodesPass()(model)
     proto = ir.to_proto(model)
     onnx.checker.check_model(proto, full_check=True)
     return proto
+
+
+def _status(meanings: Sequence[str]) -> dict[str, str]:
+    return {MEANINGS: json.dumps(dict(enumerate(meanings)))} if meanings else {}
 
 
 def _version(package: str) -> str:

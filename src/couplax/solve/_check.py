@@ -42,6 +42,15 @@ class Lane:
 class AbstractReport(ABC):
     """What is told of a failure; equal and hashed by its parts, since programs are compiled with it."""
 
+    @property
+    @abstractmethod
+    def meanings(self) -> tuple[str, ...]:
+        """What failures there are, in words that need no numbers."""
+
+    @abstractmethod
+    def which(self, leaves: Sequence[Any]) -> Any:
+        """Returns which of the meanings is the first to be told, from JAX arrays that the check was given."""
+
     @abstractmethod
     def error(self, leaves: Sequence[Array], lane: Lane, *, compiled: bool) -> Exception:
         """Returns the exception to raise, from what the check was given, of the first lane that failed.

@@ -77,12 +77,30 @@ class _Report(AbstractReport):
     tree: Any
     solved: tuple[Node, ...]
 
+    @property
+    def meanings(self) -> tuple[str, ...]:
+        """Which solve did not converge, one after the other in the order in which they run."""
+        return tuple(
+            f"`{name}` did not converge" for name in self._ran(self._solves_of([0] * self.tree.num_leaves))
+        )
+
+    def which(self, leaves: Sequence[Any]) -> jax.Array:
+        """Returns the place of the first solve that did not converge, in any lane."""
+        solves = self._solves_of(leaves)
+        failed = [jnp.any(jnp.logical_not(solves[name].converged)) for name in self._ran(solves)]
+        return jnp.argmax(jnp.stack(failed))
+
+    def _solves_of(self, leaves: Sequence[Any]) -> dict[str, Solve]:
+        return jax.tree.unflatten(self.tree, leaves)[0]
+
+    def _ran(self, solves: Mapping[str, Solve]) -> list[str]:
+        # What passes through a pytree is sorted by name; the nodes are in the order in which they run.
+        return [node.name for node in self.solved] or [*solves]
+
     def error(self, leaves: Sequence[Array], lane: Lane, *, compiled: bool) -> SolveError:
         """Returns the exception for the first solve that did not converge."""
         solves, inputs = jax.tree.unflatten(self.tree, leaves)
-        # What passes through a pytree is sorted by name; the nodes are in the order in which they run.
-        ran = [node.name for node in self.solved] or [*solves]
-        name = self._origin([name for name in ran if not solves[name].converged])
+        name = self._origin([name for name in self._ran(solves) if not solves[name].converged])
         solve, read, node = solves[name], inputs.get(name, {}), self._node(name)
         guesses = {unknown: value for each in solves.values() for unknown, value in each.values.items()}
         found = ""

@@ -6,6 +6,7 @@ traced for the last time no transformation follows, so what they wrap can stand 
 `cond`, `while` and `scan` too.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,9 +21,10 @@ from couplax._source import where
 from couplax.foreign._primitives import foreign_value_p, referenced
 from couplax.stage._interpret import Value, bind, closed_jaxpr, interpret, trace
 from couplax.stage._known import is_host_call
+from couplax.stage._status import mark
 
-Failures = Literal["nan", "ignore"]
-"""What becomes of a run-time check: outputs are NaN where it fires, or it is dropped."""
+Failures = Literal["nan", "status", "ignore"]
+"""What becomes of a run-time check: outputs are NaN where it fires, a status tells, or it is dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,8 @@ def finalise(
 
     Args:
         failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` makes what passes through
-            the check NaN (integers zero) where it fires, `"ignore"` drops it.
+            the check NaN (integers zero) where it fires, `"status"` leaves a marker for
+            `couplax.stage._status.collected`, `"ignore"` drops it.
         rules: the table of rules.
 
     Raises:
@@ -236,9 +239,12 @@ def _scan(context: FinaliseContext, *inputs: Value, jaxpr: Any, **layout: Any) -
 
 @finalise_rule("cond")
 def _cond(context: FinaliseContext, *inputs: Value, branches: Sequence[Any], **params: Any) -> list[Value]:
-    passing = [branch for branch in branches if not _raises(branch)]
-    if context.failures == "ignore" and len(passing) == 1 and len(branches) == 2:
-        return context.inline(passing[0], *inputs[1:])
+    checks = [_check_in(branch) for branch in branches]
+    if context.failures != "nan" and len(branches) == 2 and checks.count(None) == 1:
+        place = checks.index(None)
+        if context.failures == "status":
+            _mark_branch(inputs[0] != place, branches[1 - place], checks[1 - place], inputs[1:])
+        return context.inline(branches[place], *inputs[1:])
     return context.keep(*inputs, branches=tuple(context.finalised(branch) for branch in branches))
 
 
@@ -264,6 +270,8 @@ def _pure_callback(
 ) -> list[Value]:
     if not _is_check(callback):
         return context.keep(*inputs)
+    if context.failures == "status":
+        mark(True, inputs[-1], _meanings(context.eqn))
     return [_failed(aval) for aval in result_avals]
 
 
@@ -271,7 +279,10 @@ def _pure_callback(
 def _solve_check(context: FinaliseContext, failed: Value, *told: Value, report: Any) -> list[Value]:
     # What a model returns is multiplied by it, lane by lane.
     one = jnp.ones(jax.typeof(failed).shape, jnp.float32)
-    return [one if context.failures == "ignore" else jax.lax.select(failed, jnp.full_like(one, jnp.nan), one)]
+    if context.failures == "status":
+        mark(failed, report.which(told), report.meanings)
+    nan = jnp.full_like(one, jnp.nan)
+    return [jax.lax.select(failed, nan, one) if context.failures == "nan" else one]
 
 
 @finalise_rule("platform_index")
@@ -298,8 +309,22 @@ def _is_check(callback: Any) -> bool:
     return getattr(getattr(callback, "callback_func", None), "__module__", "") == "equinox._errors"
 
 
-def _raises(branch: Any) -> bool:
-    return any(
-        eqn.primitive.name == "pure_callback" and _is_check(eqn.params["callback"])
-        for eqn in closed_jaxpr(branch).jaxpr.eqns
-    )
+def _check_in(branch: Any) -> jec.JaxprEqn | None:
+    """Returns the equation of `branch` that calls back to raise, if there is one."""
+    calls = (eqn for eqn in closed_jaxpr(branch).jaxpr.eqns if eqn.primitive.name == "pure_callback")
+    return next((eqn for eqn in calls if _is_check(eqn.params["callback"])), None)
+
+
+def _mark_branch(failed: Value, branch: Any, check: Any, operands: Sequence[Value]) -> None:
+    """Leaves a marker of the check that `branch` is there for."""
+    closed = closed_jaxpr(branch)
+    before = closed.jaxpr.eqns[: closed.jaxpr.eqns.index(check)]
+    (which,) = interpret(closed, operands, equations=before, results=[check.invars[-1]])
+    mark(failed, which, _meanings(check))
+
+
+def _meanings(check: jec.JaxprEqn) -> list[str]:
+    """Returns the messages that a check chooses from."""
+    messages = inspect.getclosurevars(check.params["callback"].callback_func).nonlocals.get("msgs", ())
+    said = (" ".join(str(message).split()) for message in messages)
+    return [message or "a run-time check" for message in said] or ["a run-time check"]

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import jax.extend.core as jec
 
-from couplax._errors import StageError
+from couplax._errors import StageError, quoted
 from couplax._tree import describe
 from couplax.stage._finalise import Failures, finalise
 from couplax.stage._interpret import count_equations
 from couplax.stage._simplify import simplify
 from couplax.stage._specialise import specialise
+from couplax.stage._status import collected
 from couplax.stage._summary import Stage, stage_of, summarise
 
 ROUNDS = 5
@@ -27,15 +28,18 @@ class Staged:
         jaxpr: the program, from flat inputs to flat outputs.
         in_tree: the structure of the positional arguments; `out_tree`: that of the result.
         stages: what each pass left.
+        meanings: where the program was staged with `failures="status"` and so gives a pair of the result and
+            a status, what each status means, 0 first; else nothing.
     """
 
     jaxpr: jec.ClosedJaxpr
     in_tree: Any
     out_tree: Any
     stages: tuple[Stage, ...]
+    meanings: tuple[str, ...] = ()
 
     def __call__(self, *args: Any) -> Any:
-        """Returns what the original function returns on `args`.
+        """Returns what the original function returns on `args`, in a pair with the status where there is one.
 
         Raises:
             StageError: `args` do not have the structure or shapes that the program was staged for.
@@ -49,6 +53,12 @@ class Staged:
                 f"with {tree} of ({', '.join(have)}). Stage it again for these arguments."
             )
         return jax.tree.unflatten(self.out_tree, jec.jaxpr_as_fun(self.jaxpr)(*flat))
+
+    @property
+    def results(self) -> list[Any]:
+        """The types of what the original function returns, without the status."""
+        avals = list(self.jaxpr.out_avals)
+        return avals[:-1] if self.meanings else avals
 
     def summary(self) -> str:
         """Returns what each pass left, how much of it was known, and the loops that remain."""
@@ -66,13 +76,21 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
         fn: any JAX function of positional arguments.
         args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; only shapes and dtypes
             matter.
-        failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` or `"ignore"`.
+        failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` makes the result NaN where
+            one fires, `"ignore"` drops them, and with `"status"` the program gives a pair: the result, and an
+            integer that is 0, or says which check fired first (`Staged.meanings`).
 
     Raises:
-        StageError: a primitive wraps code that cannot be traced.
+        StageError: a primitive wraps code that cannot be traced; `failures` is none of these.
     """
+    if failures not in get_args(Failures):
+        raise StageError(f"failures={failures!r} is not known. Choose one of {quoted(get_args(Failures))}.")
     closed, shape = jax.make_jaxpr(fn, return_shape=True)(*args)
-    finalised = _checked("finalised", finalise(closed, failures=failures))
+    finalised, meanings = finalise(closed, failures=failures), ()
+    if failures == "status":
+        finalised, meanings = collected(finalised)
+        shape = (shape, 0)
+    _checked("finalised", finalised)
     specialised = _checked("specialised", specialise(finalised))
     simplified = _settled(_checked("simplified", simplify(specialised)))
     programs = {
@@ -86,6 +104,7 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
         in_tree=jax.tree.structure(args),
         out_tree=jax.tree.structure(shape),
         stages=tuple(stage_of(name, program) for name, program in programs.items()),
+        meanings=meanings,
     )
 
 
