@@ -12,6 +12,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from couplax._errors import ExportError
 from couplax.export._builder import Builder
+from couplax.export._fuse import fuse
 from couplax.export._kernels import LOWEST_OPSET
 from couplax.export._lower import lower
 from couplax.export._names import MEANINGS, Names, check_names, input_names, output_names
@@ -38,6 +39,9 @@ def write(
     check_names(*names)
     builder = Builder([*names[0], *names[1]])
     graph = _graph(builder, plain(staged.jaxpr), *names, ONNX_RULES if rules is None else rules)
+    fuse(builder, graph)
+    for constant in builder.constants:
+        graph.register_initializer(constant)
     return _model(graph, _opset(builder, opset), staged.meanings)
 
 
@@ -55,7 +59,7 @@ def _graph(
     )
     for value, name in zip(given, outputs, strict=True):
         value.name = name
-    return ir.Graph(taken, given, nodes=builder.nodes, initializers=builder.constants, name="couplax")
+    return ir.Graph(taken, given, nodes=builder.nodes, name="couplax")
 
 
 def _check_types(closed: jec.ClosedJaxpr, inputs: Sequence[str]) -> None:
