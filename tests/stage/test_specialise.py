@@ -12,6 +12,7 @@ from jax import lax
 
 import couplax as cpx
 from couplax.stage import Budget, specialise
+from couplax.stage._specialise import SPECIALISE_RULES
 
 X = 0.75
 
@@ -194,3 +195,44 @@ def test_a_loop_of_more_trips_than_the_budget_stays_as_it_is() -> None:
 def test_an_endless_loop_is_not_run_while_staging() -> None:
     staged = cpx.stage(lambda x: lax.while_loop(lambda c: True, lambda c: c + 1, x), X)
     assert names(staged) == ["while"]
+
+
+@pytest.mark.parametrize("op", [lax.bitwise_and, lax.bitwise_or])
+@pytest.mark.parametrize("flag", [False, True])
+def test_a_known_flag_beside_an_array_decides_all_of_it(op: Callable[..., Any], flag: bool) -> None:
+    staged = same(jax.vmap(lambda x: op(x > 0, flag)), np.array([X, -X]))
+    assert not {"and", "or"} & set(names(staged))
+
+
+def test_random_numbers_weigh_what_they_are_made_of() -> None:
+    def walk(seed: Any) -> Any:
+        return lax.fori_loop(0, 8, lambda k, key: jax.random.fold_in(key, k), jax.random.key(seed))
+
+    staged = cpx.stage(lambda seed: jax.random.key_data(walk(seed)), np.int32(3))
+    assert "scan" in names(staged)
+    np.testing.assert_array_equal(staged(np.int32(5)), jax.random.key_data(walk(np.int32(5))))
+
+
+def test_a_loop_inside_loops_is_specialised_once_per_guess_not_once_per_guess_of_each() -> None:
+    def nest(depth: int, x: Any) -> Any:
+        """Returns loops inside each other, each with carries that stop being known one turn after another."""
+        if depth == 0:
+            return jnp.sin(x)
+        start = (x, 0.0, 0.0, 0.0)
+        return lax.while_loop(
+            lambda c: c[0] < 1.0, lambda c: (nest(depth - 1, c[0]) + 1.0, c[0], c[1], c[2]), start
+        )[3]
+
+    def visits(depth: int) -> int:
+        count = 0
+
+        def sine(context: Any, x: Any, **params: Any) -> Any:
+            nonlocal count
+            count += 1
+            return context.keep(x)
+
+        closed = jax.make_jaxpr(lambda x: nest(depth, x))(X)
+        specialise(closed, rules={**SPECIALISE_RULES, "sin": sine})
+        return count
+
+    assert visits(4) == visits(1)

@@ -112,12 +112,15 @@ def specialise_or(context: SpecialiseContext, left: Value, right: Value) -> list
 
 
 def _absorb(context: SpecialiseContext, left: Value, right: Value, *, absorbing: bool) -> list[Value]:
-    if jnp.result_type(context.eqn.outvars[0].aval) != jnp.bool_:
-        return context.keep(left, right)
+    aval: Any = context.eqn.outvars[0].aval
     for known, other in ((left, right), (right, left)):
-        value = _uniform(known)
-        if value is not None:
-            return [known if bool(value) == absorbing else other]
+        value = _uniform(known) if aval.dtype == jnp.bool_ else None
+        result = None if value is None else known if bool(value) == absorbing else other
+        # One of the sides may be a scalar, where the other is an array.
+        if result is not None and jax.typeof(result).shape == aval.shape:
+            return [result]
+        if value is not None and bool(value) == absorbing:
+            return [np.full(aval.shape, absorbing)]
     return context.keep(left, right)
 
 

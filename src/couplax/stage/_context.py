@@ -1,6 +1,6 @@
 """What a specialise rule is given, and what is left of a jaxpr once some of its inputs are known."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import jax.extend.core as jec
 
 from couplax.stage._cases import CaseTable
 from couplax.stage._interpret import UNKNOWN, Value, bind, interpret, is_known, trace
-from couplax.stage._known import Budget
+from couplax.stage._known import Budget, fingerprint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,14 @@ class Residual:
     outputs: tuple[Value, ...]
 
 
+Residuals = dict[Hashable, tuple[Any, Residual]]
+"""What is left of the jaxprs met so far, each beside what its key tells apart by identity.
+
+A loop is specialised again for every guess of what its carries keep, and so is each loop inside it: without
+this the work would be multiplied at every level.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecialiseContext:
     """What a specialise rule may ask for: the equation, the budget, and the pass itself for jaxprs inside.
@@ -33,12 +41,14 @@ class SpecialiseContext:
         eqn: the equation at hand.
         budget: how much the program may grow.
         cases: what the unknown numbers met so far may be.
+        residuals: what is left of the jaxprs met so far.
         handle: the pass, on one equation.
     """
 
     eqn: jec.JaxprEqn
     budget: Budget
     cases: CaseTable
+    residuals: Residuals
     handle: Callable[[jec.JaxprEqn, list[Value]], Sequence[Value]]
 
     def evaluate(self, closed: jec.ClosedJaxpr, inputs: Sequence[Value]) -> list[Value]:
@@ -47,6 +57,12 @@ class SpecialiseContext:
 
     def residual(self, closed: jec.ClosedJaxpr, inputs: Sequence[Value]) -> Residual:
         """Returns what is left of `closed` where `inputs` holds numbers, and avals for what is unknown."""
+        key = (id(closed), *(fingerprint(value) if is_known(value) else value for value in inputs))
+        if key not in self.residuals:
+            self.residuals[key] = (closed, inputs), self._residual(closed, inputs)
+        return self.residuals[key][1]
+
+    def _residual(self, closed: jec.ClosedJaxpr, inputs: Sequence[Value]) -> Residual:
         outputs: list[Value] = []
 
         def unknown_part(*unknown: Value) -> list[Value]:

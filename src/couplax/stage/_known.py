@@ -1,6 +1,6 @@
 """Known values: those that depend on no input, so that they can be computed while the program is staged."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,9 @@ from couplax.foreign._primitives import FOREIGN_PRIMITIVES
 from couplax.stage._interpret import Value, bind, is_known
 
 _HOST_CALLS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
+
+_LARGE = 4096
+"""Arrays of more elements are told apart by identity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,14 @@ def identical(left: Value, right: Value) -> bool:
     """Returns whether two known values have the same shape, dtype and bits."""
     left, right = _bits(left), _bits(right)
     return left.shape == right.shape and left.dtype == right.dtype and left.tobytes() == right.tobytes()
+
+
+def fingerprint(value: Value) -> Hashable:
+    """Returns what tells a known value from others: its type and bits, or, where it is large, itself."""
+    if np.size(value) > _LARGE:
+        return id(value)
+    array = _bits(value)
+    return (jax.typeof(value), array.dtype.name, array.tobytes())
 
 
 def _bits(value: Value) -> np.ndarray[Any, Any]:

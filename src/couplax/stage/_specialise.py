@@ -14,7 +14,7 @@ import jax.extend.core as jec
 
 from couplax.stage._branches import specialise_and, specialise_cond, specialise_or, specialise_select
 from couplax.stage._cases import CaseTable, decided, fold_cases
-from couplax.stage._context import SpecialiseContext
+from couplax.stage._context import Residuals, SpecialiseContext
 from couplax.stage._interpret import Value, interpret, trace
 from couplax.stage._known import Budget, fold, is_foldable
 from couplax.stage._scan import specialise_scan
@@ -50,7 +50,9 @@ def specialise(
         budget: how much the program may grow; by default `Budget()`.
         rules: the table of rules.
     """
-    handle = partial(_specialise_equation, budget=budget or Budget(), rules=rules, table=CaseTable())
+    handle = partial(
+        _specialise_equation, budget=budget or Budget(), rules=rules, table=CaseTable(), residuals={}
+    )
     return trace(lambda *inputs: interpret(closed, inputs, handle), closed.in_avals)
 
 
@@ -61,6 +63,7 @@ def _specialise_equation(
     budget: Budget,
     rules: Mapping[str, SpecialiseRule],
     table: CaseTable,
+    residuals: Residuals,
 ) -> Sequence[Value]:
     if is_foldable(eqn, inputs, budget):
         return fold(eqn, inputs)
@@ -68,9 +71,9 @@ def _specialise_equation(
     value = decided(cases) if cases is not None else None
     if value is not None:
         return [value]
-    handle = partial(_specialise_equation, budget=budget, rules=rules, table=table)
+    handle = partial(_specialise_equation, budget=budget, rules=rules, table=table, residuals=residuals)
     rule = rules.get(eqn.primitive.name, _keep)
-    context = SpecialiseContext(eqn=eqn, budget=budget, cases=table, handle=handle)
+    context = SpecialiseContext(eqn=eqn, budget=budget, cases=table, residuals=residuals, handle=handle)
     outputs = rule(context, *inputs, **eqn.params)
     if cases is not None:
         table.note(outputs[0], cases)

@@ -12,10 +12,11 @@ import numpy as np
 from couplax.stage._context import SpecialiseContext
 from couplax.stage._counted import Row, Split, interleave, picked
 from couplax.stage._inner import branching
-from couplax.stage._interpret import Value, count_equations, interpret, trace
+from couplax.stage._interpret import Value, interpret, trace
 from couplax.stage._known import identical
 from couplax.stage._scan_rows import ScannedLoop, scan_rows, slice_type
 from couplax.stage._simplify import sweep
+from couplax.stage._weights import weight
 
 
 def write_out(
@@ -31,9 +32,8 @@ def write_out(
 
 
 def size_of(parts: Split) -> int:
-    """Returns how many equations are left of a trip."""
-    inner = (jec.jaxprs_in_params(eqn.params) for eqn in parts.equations)
-    return len(parts.equations) + sum(count_equations(sub) for subs in inner for sub in subs)
+    """Returns how many operations are left of a trip."""
+    return weight(parts.equations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
