@@ -35,6 +35,7 @@ from couplax.solve import (
     inferred,
     needed_steps,
     program,
+    said_of,
 )
 from couplax.view import Drawing as Drawing
 from couplax.view import Driver as Driver
@@ -297,6 +298,7 @@ class Model:
             program=prepared,
             fixed={**self._graph.defaults, **fixed},
             guesses=guesses_for(prepared, self._graph, self._declared_guesses, guess or {}),
+            variables=said_of(self._graph, (*read, *wanted)),
         )
 
     def xdsm(

@@ -14,9 +14,14 @@ _HERE = str(PurePath(__file__).parent)
 
 def where(eqn: jec.JaxprEqn) -> str:
     """Returns `file.py:line (function)` of the user's code behind `eqn`, or `an unknown place`."""
+    return user_line(eqn) or "an unknown place"
+
+
+def user_line(eqn: jec.JaxprEqn) -> str:
+    """Returns `file.py:line (function)` of the user's code behind `eqn`; nothing where there is none."""
     frame = _user_frame(eqn)
     if frame is None:
-        return "an unknown place"
+        return ""
     return f"{PurePath(frame.file_name).name}:{frame.line_num} ({frame.function_name.rsplit('.', 1)[-1]})"
 
 

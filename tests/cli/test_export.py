@@ -56,6 +56,9 @@ def discipline(x, y):
 
 model = cpx.Model(discipline).close(cpx.Newton(rtol=1e-10, atol=1e-10))
 closed = model.function("x", "y", guess={"y": 1.0})
+
+speed = cpx.input("v", units="m/s", description="speed")
+lifting = cpx.Model(cpx.component(lambda v: v * v, speed, "lift", name="wing")).function("v", "lift")
 """
 
 Command = Callable[..., tuple[int, str, str]]
@@ -201,6 +204,17 @@ def test_a_file_is_shown_with_its_operators_and_loops(couplax: Command) -> None:
     assert ["Mul", "2", "2"] in rows or ["Mul", "1", "1"] in rows
     (loop,) = [row for row in rows if row[0] == "Loop" and len(row) == 4]
     assert loop[1] == "1000"
+    assert "computes: turns" in out.splitlines()
+    lines = [row for row in rows if row[0].startswith("plant.py:")]
+    assert "(<lambda>)" in {row[0].split()[1] for row in lines if row[2]}
+
+
+def test_what_is_said_of_variables_is_shown_beside_them(couplax: Command) -> None:
+    couplax("export", "plant.py:lifting", "--args", "1.0", "--out", "l.onnx")
+    _, out, _ = couplax("inspect", "l.onnx")
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in out.splitlines() if "│" in line]
+    assert ["input", "v", "float64[]", "speed [m/s]"] in rows
+    assert ["output", "lift", "float64[]", ""] in rows
 
 
 def test_no_loop_is_shown_where_there_is_none(couplax: Command) -> None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import onnx
 
 
+_IN_THE_TABLE = "couplax.variables"
+"""Metadata that stand beside the inputs and outputs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placed:
     """A node, and how many loops it is in."""
@@ -41,7 +45,7 @@ def run(chosen: argparse.Namespace) -> int:
     console = Console(highlight=False)
     proto = read_onnx(chosen.file)
     console.print(_heading(chosen.file, proto), markup=False)
-    for table in (_values(proto), _operators(proto), _loops(proto)):
+    for table in (_values(proto), _operators(proto), _loops(proto), _lines(proto)):
         if table.row_count:
             console.print(table)
     return 0
@@ -62,13 +66,15 @@ def _inner(node: Any) -> list[Any]:
 def _heading(path: Path, proto: "onnx.ModelProto") -> str:
     sets = ", ".join(f"{entry.domain or 'ai.onnx'} {entry.version}" for entry in proto.opset_import)
     made = " ".join(filter(None, [proto.producer_name, proto.producer_version])) or "unknown"
-    notes = [f"{entry.key}: {entry.value}" for entry in proto.metadata_props]
+    notes = [f"{entry.key}: {entry.value}" for entry in proto.metadata_props if entry.key != _IN_THE_TABLE]
+    about = " ".join(filter(None, [proto.graph.name, proto.graph.doc_string.partition("\n")[0]]))
     constants = sum(prod(each.dims) for each in proto.graph.initializer)
     return "\n".join(
         [
             f"{path}: {size_of(path)}, opset {sets}, IR {proto.ir_version}, made by {made}",
             f"{sum(1 for _ in nodes(proto.graph))} nodes, {len(proto.graph.initializer)} constants of "
             f"{constants} numbers in all",
+            f"computes: {about}",
             *notes,
         ]
     )
@@ -86,10 +92,13 @@ def _table(title: str, *columns: str) -> Any:
 def _values(proto: "onnx.ModelProto") -> Any:
     from rich.markup import escape
 
-    table = _table("Inputs and outputs", "", "name", "type")
-    for what, part in (("input", proto.graph.input), ("output", proto.graph.output)):
-        for entry in part:
-            table.add_row(what, escape(entry.name), escape(_type(entry)))
+    parts = [("input", entry) for entry in proto.graph.input]
+    parts += [("output", entry) for entry in proto.graph.output]
+    said = any(entry.doc_string for _, entry in parts)
+    table = _table("Inputs and outputs", "", "name", "type", *(["about"] if said else []))
+    for what, entry in parts:
+        about = [escape(entry.doc_string)] if said else []
+        table.add_row(what, escape(entry.name), escape(_type(entry)), *about)
     return table
 
 
@@ -136,3 +145,16 @@ def _trips(node: Any, constants: dict[str, Any]) -> str:
     if limit is None:
         return "until its condition fails" if not node.input[0] else "computed"
     return str(int(onnx.numpy_helper.to_array(limit)))
+
+
+def _lines(proto: "onnx.ModelProto") -> Any:
+    """Returns how many nodes come from each line of the user's code, as far as the file says."""
+    from rich.markup import escape
+
+    found = [placed for placed in nodes(proto.graph) if placed.node.doc_string]
+    everywhere = Counter(placed.node.doc_string for placed in found)
+    looped = Counter(placed.node.doc_string for placed in found if placed.loops)
+    table = _table("Lines", "line", "nodes", "in loops")
+    for line, count in sorted(everywhere.items(), key=lambda item: (-item[1], item[0])):
+        table.add_row(escape(line), str(count), str(looped[line] or ""))
+    return table

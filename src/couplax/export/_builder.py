@@ -87,11 +87,13 @@ class Builder:
         outputs: Sequence[TensorType],
         attributes: dict[str, Any],
         reason: str,
+        place: str = "",
     ) -> list[ir.Value]:
         """Returns the outputs of a node, an equal one where there is one.
 
         Args:
             reason: the primitive that asks for it.
+            place: the user's line that it comes from, which becomes its doc string.
         """
         self._raise_opset(SINCE.get(op_type, LOWEST_OPSET), reason)
         attributes = {name: _plain(item) for name, item in attributes.items()}
@@ -100,7 +102,8 @@ class Builder:
             if key in block.made:
                 return block.made[key]
         made = [self.value(op_type.lower(), tensor) for tensor in outputs]
-        self._append(key, made, ir.node(op_type, inputs, attributes, outputs=made, name=made[0].name))
+        node = ir.node(op_type, inputs, attributes, outputs=made, name=made[0].name, doc_string=place or None)
+        self._append(key, made, node)
         return made
 
     def graph(

@@ -28,11 +28,13 @@ class Context:
         eqn: the equation.
         builder: the graph being written.
         lower: from a closed jaxpr and the values of its inputs to the values of its outputs.
+        place: the user's line behind the equation; nothing where there is none.
     """
 
     eqn: jec.JaxprEqn
     builder: "Builder"
     lower: Callable[[jec.ClosedJaxpr, Sequence["ir.Value"]], list["ir.Value"]]
+    place: str = ""
 
     @property
     def out(self) -> TensorType:
@@ -182,4 +184,4 @@ class Context:
         outputs: Sequence[TensorType],
         attributes: dict[str, Any],
     ) -> list["ir.Value"]:
-        return self.builder.node(op_type, inputs, outputs, attributes, self.eqn.primitive.name)
+        return self.builder.node(op_type, inputs, outputs, attributes, self.eqn.primitive.name, self.place)

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from couplax._errors import ExportError, MissingRuleError
-from couplax._source import where
+from couplax._source import user_line, where
 from couplax.export._builder import Builder
 from couplax.export._context import Context
 from couplax.export._table import Entry, OnnxRules
@@ -38,7 +38,9 @@ def lower(
 
     for eqn in jaxpr.eqns:
         entry = _entry(rules, eqn)
-        context = Context(eqn=eqn, builder=builder, lower=partial(lower, builder, rules))
+        context = Context(
+            eqn=eqn, builder=builder, lower=partial(lower, builder, rules), place=user_line(eqn)
+        )
         values = [_taken(context, entry, read(atom), atom.aval) for atom in eqn.invars]
         outputs = entry.rule(context, *values, **eqn.params)
         outputs = outputs if eqn.primitive.multiple_results else [outputs]

@@ -1,8 +1,6 @@
 """Writes a staged function as an ONNX model."""
 
-import json
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import jax.extend.core as jec
@@ -15,7 +13,8 @@ from couplax.export._builder import Builder
 from couplax.export._fuse import fuse
 from couplax.export._kernels import LOWEST_OPSET
 from couplax.export._lower import lower
-from couplax.export._names import MEANINGS, Names, check_names, input_names, output_names
+from couplax.export._names import Names, check_names, input_names, output_names
+from couplax.export._notes import annotate, metadata
 from couplax.export._plain import parted, plain
 from couplax.export._table import ONNX_RULES, OnnxRules
 from couplax.export._types import describe_aval, is_plain, tensor_type
@@ -42,7 +41,9 @@ def write(
     fuse(builder, graph)
     for constant in builder.constants:
         graph.register_initializer(constant)
-    return _model(graph, _opset(builder, opset), staged.meanings)
+    annotate(graph, fn)
+    said = metadata(fn, [*names[0], *names[1]], staged.meanings)
+    return _model(graph, _opset(builder, opset), said)
 
 
 def _graph(
@@ -74,30 +75,19 @@ def _check_types(closed: jec.ClosedJaxpr, inputs: Sequence[str]) -> None:
         raise ExportError("The function returns no array, and a file has an output. Return a value.")
 
 
-def _model(graph: ir.Graph, opset: int, meanings: Sequence[str]) -> onnx.ModelProto:
+def _model(graph: ir.Graph, opset: int, said: dict[str, str]) -> onnx.ModelProto:
     graph.opset_imports[""] = opset
     model = ir.Model(
         graph,
         ir_version=onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)]),
         producer_name="couplax",
-        producer_version=_version("couplax"),
-        metadata_props={"jax": _version("jax"), **_status(meanings)},
+        producer_version=said["couplax"],
+        metadata_props=said,
     )
     RemoveUnusedNodesPass()(model)
     proto = ir.to_proto(model)
     onnx.checker.check_model(proto, full_check=True)
     return proto
-
-
-def _status(meanings: Sequence[str]) -> dict[str, str]:
-    return {MEANINGS: json.dumps(dict(enumerate(meanings)))} if meanings else {}
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _opset(builder: Builder, wanted: int | None) -> int:

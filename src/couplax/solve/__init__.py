@@ -1,6 +1,7 @@
 """Solve: from a graph and solvers for its cycles to a differentiable JAX function."""
 
 from couplax.solve._about import About as About
+from couplax.solve._about import said_of as said_of
 from couplax.solve._anderson import Anderson as Anderson
 from couplax.solve._bisection import Bisection as Bisection
 from couplax.solve._broyden import Broyden as Broyden

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from couplax.graph import Node, free_inputs, order
+from couplax.graph import Graph, Node, free_inputs, order
 from couplax.solve._closure import Closure
 
 
@@ -71,3 +71,13 @@ class About:
 
 
 _BARE = Label()
+
+
+def said_of(graph: Graph, names: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
+    """Returns the `units` and the `description` of each of `names`, as far as there are some."""
+    variables = {**graph.free, **graph.written}
+    said = {
+        name: {"units": variables[name].units, "description": variables[name].description} for name in names
+    }
+    present = {name: {key: text for key, text in notes.items() if text} for name, notes in said.items()}
+    return {name: notes for name, notes in present.items() if notes}

@@ -21,6 +21,7 @@ class Function:
         program: what is run.
         fixed: the values of the program's other inputs.
         guesses: where each unknown starts.
+        variables: what is said of inputs and outputs, by name: `units` and `description`, where there are.
     """
 
     inputs: tuple[str, ...]
@@ -28,6 +29,7 @@ class Function:
     program: Program
     fixed: Mapping[str, Any]
     guesses: Mapping[str, Any]
+    variables: Mapping[str, Mapping[str, str]]
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Returns the outputs at `args`, one for each input, or at values by name: a dict, or keywords.

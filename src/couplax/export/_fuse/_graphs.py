@@ -73,7 +73,10 @@ def constant_of(value: ir.Value | None) -> np.ndarray | None:
 
 
 def put_for(old: ir.Value, new: ir.Value) -> None:
-    """Makes `new` stand wherever `old` stood, under its name."""
+    """Makes `new` stand wherever `old` stood, under its name; the node of `new` comes from the same line."""
+    made, stood = new.producer(), old.producer()
+    if made is not None and stood is not None:
+        made.doc_string = made.doc_string or stood.doc_string
     if old.is_graph_output():
         old.name, new.name = f"{new.name}_for", old.name
     old.replace_all_uses_with(new, replace_graph_outputs=True)
