@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "export": ("stage", PRIMITIVES),
 }
 # Free to use by every layer; among themselves they use one another.
-SHARED = ("_errors", "_tree", "_compat", "_source", "_calls")
+SHARED = ("_errors", "_tree", "_compat", "_source", "_calls", "_sizes", "_struct")
 # These see all: `import couplax` itself, and the command line.
 FREE = ("__init__", "__main__", "cli")
 

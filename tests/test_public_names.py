@@ -43,6 +43,7 @@ OUT = (
     "VerifyReport",
     "from_stablehlo",
     "stage",
+    "struct",
     "to_onnx",
     "to_stablehlo",
     "to_tensorflow",

@@ -17,6 +17,7 @@ from couplax._errors import SolveError as SolveError
 from couplax._errors import StageError as StageError
 from couplax._errors import VerificationError as VerificationError
 from couplax._model import Model as Model
+from couplax._struct import struct as struct
 from couplax.export import VerifyReport as VerifyReport
 from couplax.export import from_stablehlo as from_stablehlo
 from couplax.export import to_onnx as to_onnx

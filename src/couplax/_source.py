@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import PurePath
+from traceback import extract_tb
 from typing import Any
 
 import jax.extend.core as jec
@@ -23,6 +24,14 @@ def user_line(eqn: jec.JaxprEqn) -> str:
     if frame is None:
         return ""
     return f"{PurePath(frame.file_name).name}:{frame.line_num} ({frame.function_name.rsplit('.', 1)[-1]})"
+
+
+def where_raised(error: Exception) -> str:
+    """Returns `file.py:line (function)` of the user's code that raised `error`, or `an unknown place`."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if _is_user(frame.filename)]
+    if not frames:
+        return "an unknown place"
+    return f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno} ({frames[-1].name})"
 
 
 def has_user_line(eqn: jec.JaxprEqn) -> bool:

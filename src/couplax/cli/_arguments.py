@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.export
 import numpy as np
 
-from couplax._errors import close_matches, quoted
+from couplax._errors import StageError, close_matches, quoted
+from couplax._struct import struct
 from couplax._tree import struct_of
 from couplax.cli._fault import CommandError
 from couplax.export._names import input_names
 
 _TYPE = re.compile(r"(?P<dtype>[a-z]+[0-9_a-z]*)\[(?P<sizes>[^\]]*)\]")
 _AXIS = re.compile(r"(?P<name>.+):(?P<axis>[0-9]+)=(?P<size>[A-Za-z_][A-Za-z_0-9]*)")
+# A comma between sizes, not one inside `max(a, b)`.
+_COMMA = re.compile(r",(?![^()]*\))")
 
 HELP = (
     "one per parameter: JSON (1.0, '[1, 2]', '{\"mass\": 2}'), a type (float32[batch,3]), or one .npz file "
@@ -31,19 +33,18 @@ def arguments(fn: Callable[..., Any], spelled: Sequence[str], dynamic: Sequence[
     Raises:
         CommandError: they cannot be read, or `fn` does not take so many.
     """
-    scope = jax.export.SymbolicScope()
     if len(spelled) == 1 and spelled[0].endswith(".npz"):
         values = _from_npz(fn, Path(spelled[0]))
     else:
-        values = tuple(_value(text, scope) for text in spelled)
+        values = tuple(_value(text) for text in spelled)
     _check_count(fn, values)
-    return _opened(fn, values, dynamic, scope)
+    return _opened(fn, values, dynamic)
 
 
-def _value(text: str, scope: jax.export.SymbolicScope) -> Any:
+def _value(text: str) -> Any:
     match = _TYPE.fullmatch(text.replace(" ", ""))
     if match:
-        return _struct(text, match["dtype"], match["sizes"], scope)
+        return _struct(text, match["dtype"], match["sizes"])
     try:
         return _tree(json.loads(text), text)
     except json.JSONDecodeError as error:
@@ -52,11 +53,11 @@ def _value(text: str, scope: jax.export.SymbolicScope) -> Any:
         ) from error
 
 
-def _struct(text: str, dtype: str, sizes: str, scope: jax.export.SymbolicScope) -> jax.ShapeDtypeStruct:
+def _struct(text: str, dtype: str, sizes: str) -> jax.ShapeDtypeStruct:
+    shape = [int(size) if size.isdigit() else size for size in _COMMA.split(sizes)] if sizes else []
     try:
-        shape = jax.export.symbolic_shape(f"({sizes},)" if sizes else "()", scope=scope)
-        return jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(dtype))
-    except (TypeError, ValueError) as error:
+        return struct(*shape, dtype=jax.dtypes.canonicalize_dtype(dtype))
+    except (StageError, TypeError, ValueError) as error:
         raise CommandError(f"Argument `{text}` is no type that JAX knows: {error}") from error
 
 
@@ -117,7 +118,6 @@ def _opened(
     fn: Callable[..., Any],
     values: tuple[Any, ...],
     dynamic: Sequence[str],
-    scope: jax.export.SymbolicScope,
 ) -> tuple[Any, ...]:
     """Returns `values` with structs in place of the arrays that have an axis of `dynamic`."""
     if not dynamic:
@@ -135,16 +135,12 @@ def _opened(
             close = close_matches(name, named)
             hint = f"Close: {quoted(close)}" if close else f"There are {quoted(named)}"
             raise CommandError(f"--dynamic `{text}`: there is no input `{name}`. {hint}.")
-        named[name] = _with_open_axis(text, named[name], int(match["axis"]), match["size"], scope)
+        named[name] = _with_open_axis(text, named[name], int(match["axis"]), match["size"])
     return jax.tree.unflatten(tree, named.values())
 
 
-def _with_open_axis(
-    text: str, value: Any, axis: int, size: str, scope: jax.export.SymbolicScope
-) -> jax.ShapeDtypeStruct:
-    struct = struct_of(value)
-    if axis >= len(struct.shape):
-        raise CommandError(f"--dynamic `{text}`: that input has {len(struct.shape)} axes, counted from 0.")
-    (open_size,) = jax.export.symbolic_shape(size, scope=scope)
-    shape = [*struct.shape[:axis], open_size, *struct.shape[axis + 1 :]]
-    return jax.ShapeDtypeStruct(tuple(shape), struct.dtype)
+def _with_open_axis(text: str, value: Any, axis: int, size: str) -> jax.ShapeDtypeStruct:
+    taken = struct_of(value)
+    if axis >= len(taken.shape):
+        raise CommandError(f"--dynamic `{text}`: that input has {len(taken.shape)} axes, counted from 0.")
+    return struct(*taken.shape[:axis], size, *taken.shape[axis + 1 :], dtype=taken.dtype)

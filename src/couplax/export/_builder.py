@@ -1,14 +1,17 @@
 """The graph being written: nodes in blocks, constants once each, names, and the opset that it takes."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
+from couplax._sizes import Size, is_open, is_symbolic
 from couplax.export._kernels import LOWEST_OPSET, SINCE
-from couplax.export._types import TensorType, type_of
+from couplax.export._run_sizes import RunSizes, expand_target
+from couplax.export._types import OPEN_SHAPE, TensorType, type_of
 
 # A broadcast constant up to this many elements is written out; beyond it the file would grow for nothing.
 _LARGEST_CONSTANT = 1024
@@ -36,6 +39,7 @@ class Builder:
         self._constants: dict[Hashable, ir.Value] = {}
         self._blocks = [_Block()]
         self.opset, self.opset_reason = LOWEST_OPSET, "the reductions"
+        self.sizes = RunSizes(self)
 
     @property
     def nodes(self) -> list[ir.Node]:
@@ -53,11 +57,14 @@ class Builder:
 
     def value(self, stem: str, tensor: TensorType) -> ir.Value:
         """Returns a new value of the given type, with a name of its own."""
-        return ir.Value(
+        value = ir.Value(
             name=self._name(stem),
             type=ir.TensorType(ir.DataType.from_numpy(tensor.dtype)),
-            shape=ir.Shape(tensor.shape),
+            shape=ir.Shape([str(size) if is_symbolic(size) else size for size in tensor.shape]),
         )
+        if is_open(tensor.shape):
+            value.meta[OPEN_SHAPE] = tensor.shape
+        return value
 
     def constant(self, array: np.ndarray) -> ir.Value:
         """Returns `array` as a constant of the file, the same one for equal arrays."""
@@ -70,14 +77,14 @@ class Builder:
             self._constants[key] = value
         return self._constants[key]
 
-    def full(self, value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    def full(self, value: ir.Value, shape: Sequence[Size]) -> ir.Value:
         """Returns `value` broadcast to `shape`."""
-        tensor = TensorType(type_of(value).dtype, tuple(int(size) for size in shape))
+        tensor = TensorType(type_of(value).dtype, tuple(shape))
         if type_of(value) == tensor:
             return value
-        if value.const_value is not None and np.prod(tensor.shape) <= _LARGEST_CONSTANT:
+        if value.const_value is not None and not is_open(shape) and np.prod(shape) <= _LARGEST_CONSTANT:
             return self.constant(np.broadcast_to(value.const_value.numpy(), tensor.shape))
-        target = self.constant(np.asarray(tensor.shape, np.int64))
+        target = self.sizes.vector(expand_target(type_of(value).shape, tensor.shape))
         return self.node("Expand", [value, target], [tensor], {}, "broadcast_in_dim")[0]
 
     def node(
@@ -118,6 +125,16 @@ class Builder:
             self._blocks.pop()
         graph = ir.Graph(inputs, outputs, nodes=block.nodes, name=self._name(name))
         return graph, [type_of(output) for output in outputs]
+
+    @contextmanager
+    def outermost(self) -> Generator[None]:
+        """Writes what is written meanwhile into the outermost graph, before the node being made."""
+        blocks = self._blocks
+        self._blocks = blocks[:1]
+        try:
+            yield
+        finally:
+            self._blocks = blocks
 
     def distinct(self, outputs: Sequence[ir.Value]) -> list[ir.Value]:
         """Returns `outputs` as values that a graph may give: made by its own nodes, and no two the same."""

@@ -8,9 +8,11 @@ import jax.extend.core as jec
 import numpy as np
 
 from couplax._errors import ExportError
+from couplax._sizes import Size, is_open, is_symbolic
 from couplax._source import where
 from couplax.export._kernels import carrier
-from couplax.export._types import TensorType, describe_aval, tensor_type, type_of
+from couplax.export._run_sizes import reshape_target
+from couplax.export._types import TensorType, broadcast_shapes, describe_aval, tensor_type, type_of
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -56,7 +58,7 @@ class Context:
         op_type: str,
         *inputs: "ir.Value | None",
         dtype: Any = None,
-        shape: Sequence[int] | None = None,
+        shape: Sequence[Size] | None = None,
         **attributes: Any,
     ) -> "ir.Value":
         """Returns the output of an operator, run in a wider dtype where there is no kernel for its own.
@@ -71,7 +73,7 @@ class Context:
         if wide is None:
             raise self.refuse(f"ONNX Runtime has no `{op_type}` for {own.name}")
         if shape is None:
-            shape = np.broadcast_shapes(*(type_of(value).shape for value in given))
+            shape = broadcast_shapes(*(type_of(value).shape for value in given))
         result = np.dtype(own if dtype is None else dtype)
         widened = [self._widen(value, own, wide) for value in inputs]
         made = TensorType(wide if result == own else result, tuple(shape))
@@ -110,9 +112,9 @@ class Context:
             raise self.refuse(f"ONNX Runtime has no `{op_type}` for {own.name}")
         return self.cast(value, wide)
 
-    def reshape(self, value: "ir.Value", shape: Sequence[int]) -> "ir.Value":
+    def reshape(self, value: "ir.Value", shape: Sequence[Size]) -> "ir.Value":
         """Returns `value` with another shape; a chain of reshapes is one."""
-        shape = tuple(int(size) for size in shape)
+        shape = tuple(shape)
         array = self.known(value)
         if array is not None and array.shape != shape:
             return self.constant(array.reshape(shape))
@@ -121,10 +123,17 @@ class Context:
             value = producer.inputs[0]
         if type_of(value).shape == shape:
             return value
-        allow_zero = {"allowzero": 1} if 0 in shape else {}
-        return self.op("Reshape", value, self.constant(shape, np.int64), shape=shape, **allow_zero)
+        return self._reshaped(value, shape)
 
-    def full(self, value: "ir.Value", shape: Sequence[int]) -> "ir.Value":
+    def sizes(self, shape: Sequence[Size]) -> "ir.Value":
+        """Returns `shape` as a vector of int64, a constant where no size is open."""
+        return self.builder.sizes.vector(shape)
+
+    def size(self, size: Size) -> "ir.Value":
+        """Returns `size` as an int64, a constant where it is not open."""
+        return self.reshape(self.sizes([size]), ()) if is_symbolic(size) else self.constant(size, np.int64)
+
+    def full(self, value: "ir.Value", shape: Sequence[Size]) -> "ir.Value":
         """Returns `value` broadcast to `shape`."""
         return self.builder.full(value, shape)
 
@@ -146,7 +155,7 @@ class Context:
         if wide is None:
             raise self.refuse(f"ONNX Runtime has no `Where` for {tensor.dtype.name}")
         shapes = (type_of(value).shape for value in (condition, true, false))
-        made = TensorType(wide, np.broadcast_shapes(*shapes))
+        made = TensorType(wide, broadcast_shapes(*shapes))
         widened = [condition, self.cast(true, wide), self.cast(false, wide)]
         return self.cast(self._node("Where", widened, [made], {})[0], tensor.dtype)
 
@@ -173,6 +182,13 @@ class Context:
             f"JAX primitive `{self.eqn.primitive.name}` on ({inputs}), reached at {where(self.eqn)}, cannot "
             f"be written to ONNX: {reason}.\nRewrite that call."
         )
+
+    def _reshaped(self, value: "ir.Value", shape: tuple[Size, ...]) -> "ir.Value":
+        target = reshape_target(type_of(value).shape, shape) if is_open(shape) else None
+        if target is not None:
+            return self.op("Reshape", value, self.constant(target, np.int64), shape=shape)
+        allow_zero = {"allowzero": 1} if 0 in shape else {}
+        return self.op("Reshape", value, self.sizes(shape), shape=shape, **allow_zero)
 
     def _widen(self, value: "ir.Value | None", own: np.dtype, wide: np.dtype) -> "ir.Value | None":
         return self.cast(value, wide) if value is not None and type_of(value).dtype == own else value

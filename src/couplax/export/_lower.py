@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import jax
 import jax.extend.core as jec
 import numpy as np
 import onnx_ir as ir
 
-from couplax._errors import ExportError, MissingRuleError
+from couplax._errors import ExportError, MissingRuleError, quoted
+from couplax._sizes import symbols_in
 from couplax._source import user_line, where
 from couplax.export._builder import Builder
 from couplax.export._context import Context
 from couplax.export._table import Entry, OnnxRules
-from couplax.export._types import TensorType, describe_aval, is_plain, tensor_type, type_of
+from couplax.export._types import TensorType, broadcast_shapes, describe_aval, is_plain, tensor_type, type_of
 from couplax.foreign._primitives import FOREIGN_PRIMITIVES
 
 
@@ -42,8 +44,7 @@ def lower(
             eqn=eqn, builder=builder, lower=partial(lower, builder, rules), place=user_line(eqn)
         )
         values = [_taken(context, entry, read(atom), atom.aval) for atom in eqn.invars]
-        outputs = entry.rule(context, *values, **eqn.params)
-        outputs = outputs if eqn.primitive.multiple_results else [outputs]
+        outputs = _written(context, entry, values)
         env.update(zip(eqn.outvars, _checked(context, entry, outputs), strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
@@ -73,6 +74,44 @@ def _taken(context: Context, entry: Entry, value: ir.Value, aval: Any) -> ir.Val
     return value if entry.broadcasts else context.full(value, aval.shape)
 
 
+def _written(context: Context, entry: Entry, values: Sequence[ir.Value]) -> Sequence[ir.Value]:
+    """Returns what the rule gives; where an open size stops it, the error says so."""
+    eqn = context.eqn
+    try:
+        outputs = entry.rule(context, *values, **eqn.params)
+    except ExportError:
+        raise
+    except _OPEN_SIZE_ERRORS as error:
+        names = open_names(eqn)
+        if not names:
+            raise
+        raise context.refuse(
+            f"the open size {quoted(names)} is in the way ({_first_line(error)}); an integer is not"
+        ) from error
+    return outputs if eqn.primitive.multiple_results else [outputs]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+_OPEN_SIZE_ERRORS = (
+    jax.errors.InconclusiveDimensionOperation,
+    IndexError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
+"""What Python, numpy, JAX and couplax raise where a size has to be an integer and is not."""
+
+
+def open_names(eqn: jec.JaxprEqn) -> list[str]:
+    """Returns the names of the sizes of `eqn` that are open, in order."""
+    shapes = [getattr(atom.aval, "shape", ()) for atom in (*eqn.invars, *eqn.outvars)]
+    sizes = [*(size for shape in shapes for size in shape), eqn.params.get("dim", 0)]
+    return sorted({name for size in sizes for name in symbols_in(size)})
+
+
 def _checked(context: Context, entry: Entry, outputs: Sequence[ir.Value]) -> Sequence[ir.Value]:
     for output, wanted in zip(outputs, context.outs, strict=True):
         came = type_of(output)
@@ -87,9 +126,7 @@ def _checked(context: Context, entry: Entry, outputs: Sequence[ir.Value]) -> Seq
 def _fits(came: TensorType, wanted: TensorType, broadcasts: bool) -> bool:
     if came.shape == wanted.shape or not broadcasts:
         return came.shape == wanted.shape
-    return (
-        len(came.shape) <= len(wanted.shape) and np.broadcast_shapes(came.shape, wanted.shape) == wanted.shape
-    )
+    return len(came.shape) <= len(wanted.shape) and broadcast_shapes(came.shape, wanted.shape) == wanted.shape
 
 
 def _smallest(array: np.ndarray) -> np.ndarray:

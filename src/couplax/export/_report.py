@@ -52,12 +52,15 @@ class VerifyReport:
             )
 
     def __str__(self) -> str:
-        head = f"{'output':<16} {'inputs':<16} {'type':<16} {'error':>10} {'scale':>10} {'tolerance':>10}"
-        return "\n".join([head, *map(_line, self.comparisons)])
+        width = max([16, *(len(row.trial) for row in self.comparisons)])
+        head = (
+            f"{'output':<16} {'inputs':<{width}} {'type':<16} {'error':>10} {'scale':>10} {'tolerance':>10}"
+        )
+        return "\n".join([head, *(_line(row, width) for row in self.comparisons)])
 
 
-def _line(row: Comparison) -> str:
+def _line(row: Comparison, width: int) -> str:
     return (
-        f"{row.output:<16} {row.trial:<16} {row.struct:<16} {row.error:>10.2e} {row.scale:>10.2e} "
+        f"{row.output:<16} {row.trial:<{width}} {row.struct:<16} {row.error:>10.2e} {row.scale:>10.2e} "
         f"{row.tolerance:>10.0e}  {'ok' if row.ok else 'DIFFERS'}"
     )

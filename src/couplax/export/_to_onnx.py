@@ -26,8 +26,9 @@ def to_onnx(
 
     Args:
         fn: any JAX function of positional arguments.
-        args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; their shapes and dtypes
-            are the file's.
+        args: arrays, Python numbers or structs, or pytrees of them; their shapes and dtypes are the file's. A
+            struct is a `jax.ShapeDtypeStruct` or a `couplax.struct`; a name among its sizes is an axis that
+            the file leaves open.
         inputs: the names of the flat inputs; by default `fn.inputs`, which couplax's own functions have,
             else the names of the parameters, with the path of each array inside a structured one
             (`params.weight`, `x_0`).
@@ -65,7 +66,8 @@ def verify(
     """Returns how `proto` in ONNX Runtime compares with `fn` in JAX, on `args` and near them, as a table.
 
     Args:
-        args: as for `to_onnx`; a struct stands for random numbers, the same ones every time.
+        args: as for `to_onnx`; a struct stands for random numbers, the same ones every time, and a name among
+            its sizes for two sizes.
         tolerance: the largest error allowed, relative to the largest magnitude of an output; by default
             1e-12 in float64 and 1e-6 in float32. Integers and booleans must be equal.
 

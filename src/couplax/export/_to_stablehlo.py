@@ -26,8 +26,8 @@ def to_stablehlo(
 
     Args:
         fn: any JAX function of positional arguments.
-        args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; a struct may have
-            symbolic sizes.
+        args: arrays, Python numbers or structs, or pytrees of them; a struct, a `jax.ShapeDtypeStruct` or a
+            `couplax.struct`, may have names for sizes.
         platforms: where it is to run, of "cpu", "cuda", "rocm" and "tpu"; by default what JAX runs on here.
         failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"`, `"status"` (the function
             then gives a pair of its result and the status) or `"ignore"`, as for `to_onnx`.

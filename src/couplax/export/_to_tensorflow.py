@@ -32,8 +32,8 @@ def to_tensorflow(
 
     Args:
         fn: any JAX function of positional arguments.
-        args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; a symbolic size is None
-            to TensorFlow.
+        args: arrays, Python numbers or structs, or pytrees of them; a struct, a `jax.ShapeDtypeStruct` or a
+            `couplax.struct`, may have names for sizes, which are None to TensorFlow.
         inputs: the names of the flat inputs, as for `to_onnx`; a dot becomes an underscore to TensorFlow.
         platforms: where it is to run, of "cpu", "cuda", "rocm" and "tpu"; by default what JAX runs on here.
         failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"`, `"status"` (the function

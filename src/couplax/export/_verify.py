@@ -11,7 +11,9 @@ import onnx
 import onnxruntime
 
 from couplax._errors import VerificationError
+from couplax._struct import with_sizes
 from couplax._tree import describe, struct_of
+from couplax.export._drawn_sizes import at_drawn_sizes
 from couplax.export._names import MEANINGS
 from couplax.export._plain import is_key, parts_of
 from couplax.export._report import Comparison, VerifyReport
@@ -30,7 +32,8 @@ def verify(
     """Returns how `proto`, run in ONNX Runtime, compares with `fn`, run in JAX, on `args` and near them.
 
     Args:
-        args: as for `to_onnx`; a struct stands for random numbers, the same ones every time.
+        args: as for `to_onnx`; a struct stands for random numbers, the same ones every time, and a name among
+            its sizes for two sizes.
         tolerance: the largest error allowed, relative to the largest magnitude of an output; by default
             1e-12 in float64 and 1e-6 in float32. Integers and booleans must be equal.
 
@@ -42,14 +45,29 @@ def verify(
     compiled = jax.jit(lambda *values: fn(*values))
     # JAX raises where a check fires: where it gives numbers, the status is to be 0.
     status = [np.int32(0)] if any(entry.key == MEANINGS for entry in proto.metadata_props) else []
-    rows = [
-        row
-        for trial, values in _trials(args)
-        for row in _compare(
-            trial, _run(session, values), _parts((compiled(*values), *status)), session, tolerance
-        )
-    ]
+    rows: list[Comparison] = []
+    for told, sized in at_drawn_sizes(with_sizes(args)):
+        for trial, values in _trials(sized):
+            wanted = _parts((_in_jax(compiled, values, told), *status))
+            rows += _compare(f"{trial}{told}", _run(session, values), wanted, session, tolerance)
     return VerifyReport(comparisons=tuple(rows))
+
+
+def _in_jax(compiled: Callable[..., Any], values: Sequence[Any], told: str) -> Any:
+    """Returns what the function gives.
+
+    Raises:
+        VerificationError: it does not run at the sizes that were drawn for its open axes.
+    """
+    try:
+        return compiled(*values)
+    except (TypeError, ValueError) as error:
+        if not told:
+            raise
+        raise VerificationError(
+            f"The function does not run{told}, sizes drawn for its open axes: {error}\nWrite the sizes that "
+            "it takes as expressions, such as '2*batch', or pass arrays to `couplax.verify`."
+        ) from error
 
 
 def _session(proto: onnx.ModelProto) -> onnxruntime.InferenceSession:

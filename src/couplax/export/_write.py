@@ -54,6 +54,7 @@ def _graph(
     taken = [builder.value(name, tensor) for name, tensor in zip(inputs, types, strict=True)]
     for value, name in zip(taken, inputs, strict=True):
         value.name = name
+    builder.sizes.take(taken)
     given = lower(builder, rules, closed, taken)
     given = builder.distinct(
         [builder.full(value, aval.shape) for value, aval in zip(given, closed.out_avals, strict=True)]

@@ -6,7 +6,7 @@ from typing import Any
 import jax.extend.core as jec
 
 from couplax._compat import scan_counts
-from couplax.stage._known import calls_host
+from couplax.stage._known import waits_for_run
 
 Times = dict[jec.Var, bool]
 """Per variable whether it is unknown until the program runs."""
@@ -45,8 +45,8 @@ def settle(unknown: Sequence[bool], after: Callable[[list[bool]], Sequence[bool]
 
 def _outputs(eqn: jec.JaxprEqn, unknown: list[bool]) -> Sequence[bool]:
     rule = _RULES.get(eqn.primitive.name)
-    if rule is None or not any(unknown) or calls_host(eqn):
-        return [any(unknown) or calls_host(eqn)] * len(eqn.outvars)
+    if rule is None or not any(unknown) or waits_for_run(eqn):
+        return [any(unknown) or waits_for_run(eqn)] * len(eqn.outvars)
     return rule(eqn, unknown)
 
 

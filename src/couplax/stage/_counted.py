@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from couplax.stage._binding_times import Times, binding_times, unknown_atom
 from couplax.stage._inner import decided_loops, goes_on
 from couplax.stage._interpret import UNKNOWN, Value, interpret
-from couplax.stage._known import Budget, calls_host
+from couplax.stage._known import Budget, waits_for_run
 from couplax.stage._liveness import liveness
 
 Row = list[Value]
@@ -164,7 +164,7 @@ def _known_trip(parts: Split, carries: Sequence[Value], slices: Sequence[Value])
     known = [
         eqn
         for eqn in loop.closed.jaxpr.eqns
-        if not all(times[v] for v in eqn.outvars) and not calls_host(eqn)
+        if not all(times[v] for v in eqn.outvars) and not waits_for_run(eqn)
     ]
     # Where only some outputs of an equation are known (a loop inside), they do not depend on its unknown
     # inputs: any will do.

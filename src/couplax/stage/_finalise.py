@@ -20,7 +20,7 @@ from couplax._errors import StageError
 from couplax._source import where
 from couplax.foreign._primitives import foreign_value_p, referenced
 from couplax.stage._interpret import Value, bind, closed_jaxpr, interpret, trace
-from couplax.stage._known import is_host_call
+from couplax.stage._known import SIZE_PRIMITIVE, is_host_call
 from couplax.stage._status import mark
 
 Failures = Literal["nan", "status", "ignore"]
@@ -135,8 +135,9 @@ _WRAPPED = {
 def _runs_as_it_is(primitive: jec.Primitive) -> bool:
     # An operation of JAX's own is implemented by compiling it, through a `functools.partial` that names it; a
     # primitive that wraps JAX code is implemented by that code, a function.
-    if primitive.name.startswith("random_"):
-        # What JAX does with keys asks for keys, not for tracers of the numbers inside them.
+    if primitive.name.startswith("random_") or primitive.name == SIZE_PRIMITIVE:
+        # What JAX does with keys asks for keys, not for tracers of the numbers inside them; a symbolic size
+        # is a number only where the program runs.
         return True
     missing = getattr(primitive.impl, "__func__", None) is jec.Primitive.impl
     return missing or not _is_plain_function(primitive.impl)

@@ -1,6 +1,6 @@
 """Known values: those that depend on no input, so that they can be computed while the program is staged."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,14 @@ import jax.extend.core as jec
 import jax.numpy as jnp
 import numpy as np
 
+from couplax._sizes import is_open
 from couplax.foreign._primitives import FOREIGN_PRIMITIVES
 from couplax.stage._interpret import Value, bind, is_known
 
 _HOST_CALLS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
+
+SIZE_PRIMITIVE = "dim_as_value"
+"""JAX's primitive that gives a symbolic size as a number."""
 
 _LARGE = 4096
 """Arrays of more elements are told apart by identity."""
@@ -37,7 +41,7 @@ class Budget:
 
 def is_foldable(eqn: jec.JaxprEqn, inputs: Sequence[Value], budget: Budget) -> bool:
     """Returns whether `eqn` may be run now: inputs known, no host code, no array out of proportion."""
-    if not all(is_known(value) for value in inputs) or eqn.effects or calls_host(eqn):
+    if not all(is_known(value) for value in inputs) or eqn.effects or waits_for_run(eqn):
         return False
     size = sum(_elements(var.aval) for var in eqn.outvars)
     return size <= max(budget.elements, sum(np.size(value) for value in inputs))
@@ -53,11 +57,29 @@ def fold(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> list[Value]:
         return bind(eqn, inputs)
 
 
+def waits_for_run(eqn: jec.JaxprEqn) -> bool:
+    """Returns whether `eqn`, or one in a jaxpr inside, is for the run whatever its inputs are.
+
+    It calls code outside JAX, or has a symbolic size, which only a run gives.
+    """
+    return _anywhere(lambda each: is_host_call(each.primitive) or _has_open_sizes(each), eqn)
+
+
 def calls_host(eqn: jec.JaxprEqn) -> bool:
     """Returns whether `eqn` calls code outside JAX, itself or in a jaxpr inside."""
-    if is_host_call(eqn.primitive):
+    return _anywhere(lambda each: is_host_call(each.primitive), eqn)
+
+
+def _anywhere(is_so: Callable[[jec.JaxprEqn], bool], eqn: jec.JaxprEqn) -> bool:
+    if is_so(eqn):
         return True
-    return any(calls_host(inner) for sub in jec.jaxprs_in_params(eqn.params) for inner in sub.eqns)
+    return any(_anywhere(is_so, inner) for sub in jec.jaxprs_in_params(eqn.params) for inner in sub.eqns)
+
+
+def _has_open_sizes(eqn: jec.JaxprEqn) -> bool:
+    return eqn.primitive.name == SIZE_PRIMITIVE or any(
+        is_open(getattr(atom.aval, "shape", ())) for atom in (*eqn.invars, *eqn.outvars)
+    )
 
 
 def is_host_call(primitive: jec.Primitive) -> bool:

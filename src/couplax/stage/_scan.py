@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from couplax._compat import scan_counts
+from couplax._sizes import is_symbolic
 from couplax.stage._binding_times import unknown_atom
 from couplax.stage._context import SpecialiseContext
 from couplax.stage._counted import CountedLoop, Row, Split, interleave, run_known, split
@@ -28,6 +29,8 @@ def specialise_scan(
     **layout: Any,
 ) -> list[Value]:
     """Returns the outputs of a `scan`: its known part is run, its unknown part written out or left."""
+    if is_symbolic(length):
+        return _open_scan(context, inputs, jaxpr)
     if length == 0:
         return context.keep(*inputs)
     constants, count = scan_counts(context.eqn.params)
@@ -46,6 +49,12 @@ def specialise_scan(
     carries, outputs = _counted_scan(context, loop, length)
     last = dict(zip(varying, carries, strict=True))
     return [*(last.get(k, value) for k, value in enumerate(init)), *outputs]
+
+
+def _open_scan(context: SpecialiseContext, inputs: Sequence[Value], jaxpr: jec.ClosedJaxpr) -> list[Value]:
+    """Returns the outputs of a `scan` of as many trips as only a run says, its body specialised."""
+    turn = context.residual(jaxpr, jaxpr.in_avals)
+    return context.keep(*inputs, jaxpr=turn.closed)
 
 
 def _counted_scan(

@@ -1,20 +1,25 @@
 """`stage`: from a JAX function to a program of JAX's own operations on its inputs alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
 import jax
 import jax.extend.core as jec
+import jax.numpy as jnp
 
 from couplax._errors import StageError, quoted
+from couplax._sizes import size_at, solved, symbols_in
+from couplax._struct import with_sizes
 from couplax._tree import describe
 from couplax.stage._finalise import Failures, finalise
 from couplax.stage._interpret import count_equations
 from couplax.stage._simplify import simplify
+from couplax.stage._sized import at_sizes
 from couplax.stage._specialise import specialise
 from couplax.stage._status import collected
 from couplax.stage._summary import Stage, stage_of, summarise
+from couplax.stage._traced import traced
 
 ROUNDS = 5
 """The passes that make a program smaller are repeated until it stays as it is, at most so many times."""
@@ -45,14 +50,24 @@ class Staged:
             StageError: `args` do not have the structure or shapes that the program was staged for.
         """
         flat, tree = jax.tree.flatten(args)
+        avals = self.jaxpr.in_avals
+        symbols = self._symbols(flat)
         have = [describe(value) for value in flat]
-        want = [describe(jax.ShapeDtypeStruct(aval.shape, aval.dtype)) for aval in self.jaxpr.in_avals]
+        want = [describe(jax.ShapeDtypeStruct(_shape_at(aval.shape, symbols), aval.dtype)) for aval in avals]
         if tree != self.in_tree or have != want:
             raise StageError(
                 f"This program was staged for {self.in_tree} of ({', '.join(want)}), and came to be called "
                 f"with {tree} of ({', '.join(have)}). Stage it again for these arguments."
             )
-        return jax.tree.unflatten(self.out_tree, jec.jaxpr_as_fun(self.jaxpr)(*flat))
+        program = at_sizes(self.jaxpr, frozenset(symbols.items())) if symbols else self.jaxpr
+        return jax.tree.unflatten(self.out_tree, jec.jaxpr_as_fun(program)(*flat))
+
+    def _symbols(self, flat: Sequence[Any]) -> dict[str, int]:
+        """Returns what the shapes of `flat` make of the names of sizes, as far as they fit."""
+        shapes = [
+            (aval.shape, jnp.shape(value)) for aval, value in zip(self.jaxpr.in_avals, flat, strict=False)
+        ]
+        return solved([pair for wanted, came in shapes for pair in zip(wanted, came, strict=False)])
 
     @property
     def results(self) -> list[Any]:
@@ -74,18 +89,20 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
 
     Args:
         fn: any JAX function of positional arguments.
-        args: arrays, Python numbers or `jax.ShapeDtypeStruct`s, or pytrees of them; only shapes and dtypes
-            matter.
+        args: arrays, Python numbers or structs, or pytrees of them; only shapes and dtypes matter. A struct
+            is a `jax.ShapeDtypeStruct` or a `couplax.struct`, and may have names for sizes.
         failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` makes the result NaN where
             one fires, `"ignore"` drops them, and with `"status"` the program gives a pair: the result, and an
             integer that is 0, or says which check fired first (`Staged.meanings`).
 
     Raises:
-        StageError: a primitive wraps code that cannot be traced; `failures` is none of these.
+        StageError: a primitive wraps code that cannot be traced; a shape depends on values, or on a size
+            that is open; `failures` is none of these.
     """
     if failures not in get_args(Failures):
         raise StageError(f"failures={failures!r} is not known. Choose one of {quoted(get_args(Failures))}.")
-    closed, shape = jax.make_jaxpr(fn, return_shape=True)(*args)
+    args = with_sizes(args)
+    closed, shape = traced(fn, args)
     finalised, meanings = finalise(closed, failures=failures), ()
     if failures == "status":
         finalised, meanings = collected(finalised)
@@ -106,6 +123,11 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
         stages=tuple(stage_of(name, program) for name, program in programs.items()),
         meanings=meanings,
     )
+
+
+def _shape_at(shape: Sequence[Any], symbols: Mapping[str, int]) -> tuple[Any, ...]:
+    """Returns `shape` with integers for the sizes that `symbols` gives."""
+    return tuple(size_at(size, symbols) if symbols_in(size).issubset(symbols) else size for size in shape)
 
 
 def _settled(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.extend.core as jec
 
 from couplax._compat import scan_counts
-from couplax.stage._binding_times import binding_times
+from couplax._sizes import is_symbolic
 from couplax.stage._interpret import UNKNOWN, Value, interpret
+from couplax.stage._known import calls_host
 from couplax.stage._liveness import grow, liveness
 
 Simplify = Callable[[jec.ClosedJaxpr], jec.ClosedJaxpr]
@@ -50,12 +52,20 @@ def _part(closed: jec.ClosedJaxpr, fixed: Sequence[Value], changing: Sequence[in
 
 def _invariants(closed: jec.ClosedJaxpr, fixed: Sequence[Value]) -> dict[jec.Var, Value]:
     """Returns the values of the variables that depend on nothing but what is fixed."""
-    jaxpr = closed.jaxpr
-    times = binding_times(jaxpr, [value is UNKNOWN for value in fixed])
-    equations = [eqn for eqn in jaxpr.eqns if not eqn.effects and not any(times[var] for var in eqn.outvars)]
+    moving = {var for var, value in zip(closed.jaxpr.invars, fixed, strict=True) if value is UNKNOWN}
+    equations: list[jec.JaxprEqn] = []
+    for eqn in closed.jaxpr.eqns:
+        if eqn.effects or calls_host(eqn) or any(_is_in(moving, atom) for atom in eqn.invars):
+            moving.update(eqn.outvars)
+        else:
+            equations.append(eqn)
     variables = [var for eqn in equations for var in eqn.outvars]
     values = interpret(closed, fixed, equations=equations, results=variables)
     return dict(zip(variables, values, strict=True))
+
+
+def _is_in(moving: set[jec.Var], atom: Any) -> bool:
+    return not isinstance(atom, jec.Literal) and atom in moving
 
 
 def _unchanging(body: jec.ClosedJaxpr, constants: int, carries: int) -> list[bool]:
@@ -113,7 +123,11 @@ def tidy_scan(
     carried = [flag and not still for flag, still in zip(needed, steady, strict=True)]
     places = [k for k, flag in enumerate(carried) if flag]
     wanted = [*carried, *stacked]
+    length, reverse = eqn.params["length"], eqn.params["reverse"]
     slices = [k for k, flag in enumerate(liveness(turn.jaxpr, wanted).inputs[constants + count :]) if flag]
+    if is_symbolic(length):
+        # JAX takes an open length from what is sliced alone.
+        slices, length = slices or [0], None
     fixed = [*head, *(value if still else UNKNOWN for value, still in zip(init, steady, strict=True))]
     changing = [*(constants + k for k in places), *(constants + count + k for k in slices)]
     body = _part(turn, [*fixed, *[UNKNOWN] * len(stacks)], changing)
@@ -122,7 +136,6 @@ def tidy_scan(
         values = body([*carries, *sliced], wanted)
         return values[: len(places)], values[len(places) :]
 
-    length, reverse = eqn.params["length"], eqn.params["reverse"]
     ends, outputs = jax.lax.scan(
         trip, [init[k] for k in places], [stacks[k] for k in slices], length=length, reverse=reverse
     )

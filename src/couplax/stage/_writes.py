@@ -13,6 +13,7 @@ import jax
 import jax.extend.core as jec
 import numpy as np
 
+from couplax._sizes import is_symbolic
 from couplax.stage._interpret import Value, is_known
 
 MOST_PIECES = 8
@@ -138,7 +139,7 @@ def _updated_slice(eqn: jec.JaxprEqn, values_of: ValuesOf) -> Writes | None:
     operand, update, *starts = eqn.invars
     before, part = _shape(operand), _shape(update)
     axes = [axis for axis, (whole, some) in enumerate(zip(before, part, strict=True)) if whole != some]
-    if len(axes) != 1 or part[axes[0]] != 1:
+    if len(axes) != 1 or part[axes[0]] != 1 or is_symbolic(before[axes[0]]):
         return None
     (axis,) = axes
     values = values_of(starts[axis])
@@ -155,6 +156,7 @@ def _scattered(eqn: jec.JaxprEqn, values_of: ValuesOf) -> Writes | None:
     one_slot = (
         _shape(indices) == (1,)
         and len(axes) == 1
+        and not is_symbolic(_shape(operand)[axes[0]])
         and tuple(numbers.inserted_window_dims) == tuple(axes)
         and tuple(numbers.update_window_dims) == tuple(range(len(_shape(operand)) - 1))
         and not numbers.operand_batching_dims

@@ -147,7 +147,7 @@ def _repeat(
     head = _loop_head(context)
     carries = [context.builder.value("carry", tensor) for tensor in context.outs[:count]]
     body, _ = context.graph([*head, *carries], lambda: [head[1], *run(*carries)])
-    trips = context.constant(length, np.int64)
+    trips = context.size(length)
     outputs = context.ops("Loop", trips, None, *start, outputs=context.outs, body=body)
     stacked = [backwards(context, value, [0]) for value in outputs[count:]] if reverse else outputs[count:]
     return [*outputs[:count], *stacked]

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
+from couplax._sizes import is_symbolic
 from couplax.export._compositions import compose_for
 
 Array = Any
@@ -24,10 +25,30 @@ def _running(
     In each of log2(n) steps every element takes in the one 1, 2, 4, ... places before it.
     """
     size, distance = x.shape[axis], 1
+    if is_symbolic(size):
+        return _one_by_one(combine, neutral, x, axis, reverse)
     while distance < size:
         x = combine(_shifted(x, distance, axis, reverse, neutral(x.dtype)), x)
         distance *= 2
     return x
+
+
+def _one_by_one(
+    combine: Callable[[Array, Array], Array],
+    neutral: Callable[[Any], Any],
+    x: Array,
+    axis: int,
+    reverse: bool,
+) -> Array:
+    """Returns the same where the number of elements is open, and so that of the steps of doubling."""
+
+    def take_in(held: Array, element: Array) -> tuple[Array, Array]:
+        held = combine(held, element)
+        return held, held
+
+    rows = jnp.moveaxis(x, axis, 0)
+    start = jnp.full(rows.shape[1:], neutral(x.dtype), x.dtype)
+    return jnp.moveaxis(lax.scan(take_in, start, rows, reverse=reverse)[1], 0, axis)
 
 
 def _shifted(x: Array, distance: int, axis: int, reverse: bool, filling: Any) -> Array:

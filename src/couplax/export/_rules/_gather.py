@@ -14,10 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from couplax._sizes import Size, is_open
 from couplax.export._context import Context
-from couplax.export._rules._indexing import clipped, flat_size, offsets, scatter_flat, steps
+from couplax.export._rules._indexing import clipped, offsets, scatter_flat, steps
 from couplax.export._table import rule_for
-from couplax.export._types import type_of
+from couplax.export._types import count_of, type_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,24 +61,23 @@ def _places(context: Context, windows: _Windows, indices: Any) -> Any:
         weights = [0] * len(batch)
         for axis, batch_axis in windows.paired:
             weights[batch_axis] = step[axis]
-        first = context.op("Add", first, context.constant(offsets(batch, weights)))
-    within = offsets(windows.kept_sizes, [step[axis] for axis in windows.kept])
-    if within.size == 1:
-        return context.reshape(first, [*batch, *within.shape])
-    return context.op("Add", context.reshape(first, [*batch, *[1] * within.ndim]), context.constant(within))
+        first = context.op("Add", first, offsets(context, batch, weights))
+    kept = windows.kept_sizes
+    if count_of(kept) == 1:
+        return context.reshape(first, [*batch, *kept])
+    within = offsets(context, kept, [step[axis] for axis in windows.kept])
+    return context.op("Add", context.reshape(first, [*batch, *[1] * len(kept)]), within)
 
 
-def _weighted(context: Context, starts: Any, weights: Sequence[int]) -> Any:
+def _weighted(context: Context, starts: Any, weights: Sequence[Size]) -> Any:
     """Returns the sum over the last axis of `starts` times `weights`."""
     batch = type_of(starts).shape[:-1]
     array = context.known(starts)
-    if array is not None:
+    if array is not None and not is_open(weights):
         return context.constant((array * np.asarray(weights, np.int64)).sum(-1))
     if len(weights) == 0:
         return context.full(context.constant(0), batch)
-    weighted = (
-        starts if list(weights) == [1] else context.op("Mul", starts, context.constant(weights, np.int64))
-    )
+    weighted = starts if list(weights) == [1] else context.op("Mul", starts, context.sizes(weights))
     if len(weights) == 1:
         return context.reshape(weighted, batch)
     return context.op("ReduceSum", weighted, context.constant([len(batch)]), shape=batch, keepdims=0)
@@ -87,19 +87,22 @@ def _all_inside(context: Context, windows: _Windows, indices: Any) -> Any:
     """Returns per window whether it lies inside the operand; None where all are known to."""
     batch = type_of(indices).shape[:-1]
     array = context.known(indices)
-    if (
-        windows.clip
-        or not len(windows.indexed)
-        or (array is not None and _inside(array, windows.limits).all())
-    ):
+    if windows.clip or not len(windows.indexed) or (array is not None and _are_inside(array, windows.limits)):
         return None
-    if array is not None:
+    if array is not None and not is_open(windows.limits):
         return context.constant(_inside(array, windows.limits).all(-1))
     same = context.op("Equal", clipped(context, indices, windows.limits), indices, dtype=bool)
     if len(windows.indexed) == 1:
         return context.reshape(same, batch)
     flags, axis = context.cast(same, np.uint8), context.constant([len(batch)])
     return context.cast(context.op("ReduceMin", flags, axis, shape=batch, keepdims=0), bool)
+
+
+def _are_inside(array: np.ndarray, limits: Sequence[Size]) -> bool:
+    """Returns whether windows that start at `array` are known to lie inside."""
+    if is_open(limits):
+        return not array.any()
+    return bool(_inside(array, limits).all())
 
 
 def _inside(array: np.ndarray, limits: Sequence[int]) -> np.ndarray:
@@ -152,7 +155,7 @@ def _taken(context: Context, windows: _Windows, operand: Any, indices: Any) -> A
         middle = [*range(axis, axis + len(batch))]
         rest = [k for k in range(len(before) + len(batch) + len(after)) if k not in middle]
         return context.transpose(taken, [*middle, *rest])
-    flat = context.reshape(operand, [flat_size(windows.operand)])
+    flat = context.reshape(operand, [count_of(windows.operand)])
     places = _places(context, windows, indices)
     return context.op("Gather", flat, places, shape=type_of(places).shape, axis=0)
 
@@ -268,14 +271,14 @@ def _scatter_inside(
     context: Context, operand: Any, places: Any, updates: Any, inside: Any, reduction: str
 ) -> Any:
     """Returns the scatter of the windows inside; the others go to one more element, cut off at the end."""
-    sizes, count = type_of(operand).shape, flat_size(type_of(operand).shape)
+    sizes, count = type_of(operand).shape, count_of(type_of(operand).shape)
     batch = type_of(inside).shape
     marks = context.reshape(inside, [*batch, *[1] * (len(type_of(places).shape) - len(batch))])
-    places = context.where(marks, places, context.constant(count))
+    places = context.where(marks, places, context.size(count))
     spare = context.constant([0], type_of(operand).dtype)
     longer = context.op("Concat", context.reshape(operand, [count]), spare, shape=[count + 1], axis=0)
     done = scatter_flat(context, longer, places, updates, reduction)
-    bounds = [context.constant([bound]) for bound in (0, count)]
+    bounds = [context.sizes([bound]) for bound in (0, count)]
     return context.reshape(context.op("Slice", done, *bounds, shape=[count]), sizes)
 
 

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from couplax.export._context import Context
 from couplax.export._table import rule_for
-from couplax.export._types import type_of
+from couplax.export._types import count_of, type_of
 
 Axes = Sequence[int]
 
@@ -45,11 +43,7 @@ def _merged(context: Context, value: Any, batch: Axes, first: Axes, second: Axes
     value = context.transpose(value, [*batch, *first, *second])
     sizes = type_of(value).shape
     count, middle = len(batch), len(batch) + len(first)
-    return context.reshape(value, [*sizes[:count], _size(sizes[count:middle]), _size(sizes[middle:])])
-
-
-def _size(sizes: Sequence[int]) -> int:
-    return int(np.prod(sizes, dtype=np.int64))
+    return context.reshape(value, [*sizes[:count], count_of(sizes[count:middle]), count_of(sizes[middle:])])
 
 
 def _as_vectors(

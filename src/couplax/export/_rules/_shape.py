@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from couplax._sizes import Size, is_symbolic
 from couplax.export._context import Context
 from couplax.export._table import rule_for
 from couplax.export._types import type_of
@@ -55,7 +56,7 @@ def _transpose(context: Context, value: Any, permutation: Sequence[int]) -> Any:
 
 @rule_for("tile")
 def _tile(context: Context, value: Any, reps: Sequence[int]) -> Any:
-    return context.op("Tile", value, context.constant(reps, np.int64), shape=context.out.shape)
+    return context.op("Tile", value, context.sizes(reps), shape=context.out.shape)
 
 
 @rule_for("concatenate")
@@ -65,7 +66,7 @@ def _concatenate(context: Context, *values: Any, dimension: int) -> Any:
 
 def concatenate(context: Context, values: Sequence[Any], axis: int) -> Any:
     """Returns `values` joined along `axis`; empty ones are left out."""
-    filled = [value for value in values if type_of(value).shape[axis]] or values[:1]
+    filled = [value for value in values if type_of(value).shape[axis] != 0] or values[:1]
     if len(filled) == 1:
         return filled[0]
     shape = list(type_of(filled[0]).shape)
@@ -91,8 +92,7 @@ def _unstack(context: Context, value: Any, axis: int) -> Sequence[Any]:
 def _split(context: Context, value: Any, sizes: Sequence[int], axis: int) -> Sequence[Any]:
     if len(sizes) == 1:
         return [value]
-    lengths = context.constant([int(size) for size in sizes], np.int64)
-    return context.ops("Split", value, lengths, outputs=context.outs, axis=axis)
+    return context.ops("Split", value, context.sizes(sizes), outputs=context.outs, axis=axis)
 
 
 @rule_for("slice")
@@ -103,23 +103,44 @@ def _slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None,
 ) -> Any:
-    return cut(context, value, start_indices, limit_indices, strides or [1] * len(start_indices))
+    steps = strides or [1] * len(start_indices)
+    return cut(context, value, start_indices, limit_indices, steps, shape=context.out.shape)
 
 
 def cut(
-    context: Context, value: Any, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]
+    context: Context,
+    value: Any,
+    starts: Sequence[Size],
+    limits: Sequence[Size],
+    strides: Sequence[int],
+    shape: Sequence[Size] | None = None,
 ) -> Any:
-    """Returns `value[start:limit:stride, ...]`; only the axes that are cut are written."""
+    """Returns `value[start:limit:stride, ...]`; only the axes that are cut are written.
+
+    Args:
+        shape: that of the result, where it is known already.
+    """
     sizes = type_of(value).shape
     bounds = list(zip(sizes, starts, limits, strides, strict=True))
     axes = [axis for axis, (size, *bound) in enumerate(bounds) if bound != [0, size, 1]]
     if not axes:
         return value
-    shape = [max(0, -(-(limit - start) // stride)) for _, start, limit, stride in bounds]
-    table = [[int(bounds[axis][part]) for axis in axes] for part in (1, 2)]
+    if shape is None:
+        shape = [max(0, -(-(limit - start) // stride)) for _, start, limit, stride in bounds]
+    ends = [[_from_end(bounds[axis][part], bounds[axis][0]) for axis in axes] for part in (1, 2)]
     steps = [int(bounds[axis][3]) for axis in axes]
-    parts = [context.constant(part, np.int64) for part in (*table, axes, steps)]
+    parts = [*map(context.sizes, ends), *(context.constant(part, np.int64) for part in (axes, steps))]
     return context.op("Slice", value, *parts, shape=shape)
+
+
+def _from_end(place: Size, size: Size) -> Size:
+    """Returns an open `place` along an axis as ONNX counts it from the axis' end, where that is a number."""
+    if not is_symbolic(place):
+        return place
+    if place == size:
+        return np.iinfo(np.int64).max
+    distance = place - size
+    return place if is_symbolic(distance) else distance
 
 
 @rule_for("rev")
@@ -129,14 +150,15 @@ def _rev(context: Context, value: Any, dimensions: Sequence[int]) -> Any:
 
 def reverse(context: Context, value: Any, axes: Sequence[int]) -> Any:
     """Returns `value` backwards along `axes`."""
-    axes = [axis for axis in axes if type_of(value).shape[axis] > 1]
+    sizes = type_of(value).shape
+    axes = [axis for axis in axes if is_symbolic(sizes[axis]) or sizes[axis] > 1]
     if not axes:
         return value
     count = len(axes)
     first_beyond = np.iinfo(np.int64).min
     parts = ([-1] * count, [first_beyond] * count, axes, [-1] * count)
     arrays = [context.constant(part, np.int64) for part in parts]
-    return context.op("Slice", value, *arrays, shape=type_of(value).shape)
+    return context.op("Slice", value, *arrays, shape=sizes)
 
 
 @rule_for("pad")
@@ -188,8 +210,23 @@ def _dilate(context: Context, value: Any, filling: Any, axis: int, interior: int
 @rule_for("iota", broadcasts=True)
 def _iota(context: Context, dtype: Any, shape: Sequence[int], dimension: int, sharding: None = None) -> Any:
     """Returns the numbers along one axis alone; the other axes broadcast."""
-    column = np.arange(shape[dimension]).astype(dtype)
-    return context.constant(column.reshape([-1, *[1] * (len(shape) - dimension - 1)]))
+    ones = [1] * (len(shape) - dimension - 1)
+    if is_symbolic(shape[dimension]):
+        numbers = context.cast(count_up(context, shape[dimension]), dtype)
+        return context.reshape(numbers, [shape[dimension], *ones])
+    return context.constant(np.arange(shape[dimension]).astype(dtype).reshape([-1, *ones]))
+
+
+def count_up(context: Context, size: Size) -> Any:
+    """Returns 0, 1, 2, ... below `size`, as int64."""
+    if not is_symbolic(size):
+        return context.constant(np.arange(size))
+    return context.op("Range", context.constant(0), context.size(size), context.constant(1), shape=[size])
+
+
+@rule_for("dim_as_value")
+def _dim_as_value(context: Context, dim: Size) -> Any:
+    return context.cast(context.size(dim), context.out.dtype)
 
 
 @rule_for("empty", broadcasts=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from couplax._sizes import is_symbolic
 from couplax.export._context import Context
 from couplax.export._table import rule_for
 from couplax.export._types import TensorType, type_of
@@ -16,7 +17,8 @@ def _sort(context: Context, *values: Any, dimension: int, is_stable: bool, num_k
 
     The last key is sorted by first; every sort keeps the order of what is equal.
     """
-    if type_of(values[0]).shape[dimension] < 2:
+    size = type_of(values[0]).shape[dimension]
+    if not is_symbolic(size) and size < 2:
         return values
     for key in reversed(range(num_keys)):
         keys, order = _ordered(context, values[key], dimension)
@@ -36,7 +38,7 @@ def _ordered(
     wide = context.carried("TopK", key)
     outputs = [TensorType(type_of(wide).dtype, tuple(shape)), TensorType(np.dtype(np.int64), tuple(shape))]
     found, order = context.ops(
-        "TopK", wide, context.constant([shape[axis]]), outputs=outputs, axis=axis, largest=largest, sorted=1
+        "TopK", wide, context.sizes([shape[axis]]), outputs=outputs, axis=axis, largest=largest, sorted=1
     )
     return context.cast(found, dtype), order
 
