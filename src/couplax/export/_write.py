@@ -11,6 +11,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 from couplax._errors import ExportError
 from couplax.export._builder import Builder
 from couplax.export._fuse import fuse
+from couplax.export._given import staged_for_export
 from couplax.export._kernels import LOWEST_OPSET
 from couplax.export._lower import lower
 from couplax.export._names import Names, check_names, input_names, output_names
@@ -18,7 +19,6 @@ from couplax.export._notes import annotate, metadata
 from couplax.export._plain import parted, plain
 from couplax.export._table import ONNX_RULES, OnnxRules
 from couplax.export._types import describe_aval, is_plain, tensor_type
-from couplax.stage import stage
 
 
 def write(
@@ -32,7 +32,7 @@ def write(
     rules: OnnxRules | None,
 ) -> onnx.ModelProto:
     """Returns `fn` at `args` as a model that ONNX's own checker accepts."""
-    staged = stage(fn, *args, failures=failures)
+    staged = staged_for_export(fn, args, failures=failures)
     taken = parted(input_names(fn, args, inputs), staged.jaxpr.in_avals)
     names = taken, parted(output_names(fn, staged, outputs), staged.jaxpr.out_avals)
     check_names(*names)
@@ -95,10 +95,16 @@ def _opset(builder: Builder, wanted: int | None) -> int:
     """Returns the opset to write: the one wanted, or the lowest that serves.
 
     Raises:
-        ExportError: the one wanted is too old for what the program needs.
+        ExportError: the one wanted is too old for what the program needs, or too new for ONNX.
     """
     if wanted is None:
         return builder.opset
+    newest = onnx.defs.onnx_opset_version()
+    if wanted > newest:
+        raise ExportError(
+            f"opset={wanted} is beyond {newest}, the newest that onnx {onnx.__version__} knows. Leave "
+            "`opset` out for the lowest that serves."
+        )
     if wanted < builder.opset:
         who = "couplax itself" if builder.opset == LOWEST_OPSET else f"the primitive `{builder.opset_reason}`"
         raise ExportError(
