@@ -42,7 +42,6 @@ OUT = (
     "Staged",
     "VerifyReport",
     "from_stablehlo",
-    "save_onnx",
     "stage",
     "struct",
     "to_onnx",

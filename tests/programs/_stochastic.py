@@ -6,6 +6,7 @@ from typing import Any
 import diffrax
 import jax
 import jax.numpy as jnp
+import lineax
 import numpy as np
 
 from programs._program import Program
@@ -54,10 +55,12 @@ def _unsafe(seed: Any, y0: Any, rate: Any) -> Any:
     ).ys
 
 
-def _weakly_diagonal(seed: Any, y0: Any) -> Any:
+def _diagonal(seed: Any, y0: Any) -> Any:
     terms = diffrax.MultiTerm(
         diffrax.ODETerm(lambda t, y, args: -y),
-        diffrax.WeaklyDiagonalControlTerm(lambda t, y, args: 0.2 * jnp.cos(y), _tree(seed, (2,))),
+        diffrax.ControlTerm(
+            lambda t, y, args: lineax.DiagonalLinearOperator(0.2 * jnp.cos(y)), _tree(seed, (2,))
+        ),
     )
     return diffrax.diffeqsolve(
         terms,
@@ -73,7 +76,7 @@ def _weakly_diagonal(seed: Any, y0: Any) -> Any:
 
 def _langevin(solver: Any, levy_area: Any) -> Callable[..., Any]:
     def solve(seed: Any, y0: Any, friction: Any) -> Any:
-        potential = jax.grad(lambda x: jnp.sum(x**4) / 4)
+        potential = jax.grad(lambda x, args: jnp.sum(x**4) / 4)
         path = _tree(seed, (2,), levy_area)
         terms = diffrax.MultiTerm(
             diffrax.UnderdampedLangevinDriftTerm(friction, jnp.asarray(0.5), potential),
@@ -137,6 +140,6 @@ PROGRAMS = (
         for solver, levy_area in _LANGEVIN
     ),
     Program(name="UnsafeBrownianPath", fn=_unsafe, args=(3, np.array([1.0, 0.5]), 0.8), single=True),
-    Program(name="WeaklyDiagonalControlTerm", fn=_weakly_diagonal, args=(3, np.array([1.0, 0.5]))),
+    Program(name="diagonal noise", fn=_diagonal, args=(3, np.array([1.0, 0.5]))),
     Program(name="adaptive SDE", fn=_adaptive, args=(3, np.array([1.0, 0.5]))),
 )
