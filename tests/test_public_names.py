@@ -42,6 +42,7 @@ OUT = (
     "Staged",
     "VerifyReport",
     "from_stablehlo",
+    "save_onnx",
     "stage",
     "struct",
     "to_onnx",

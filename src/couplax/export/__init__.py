@@ -10,6 +10,7 @@ from couplax.export._from_stablehlo import from_stablehlo as from_stablehlo
 from couplax.export._report import VerifyReport as VerifyReport
 from couplax.export._table import ONNX_RULES as ONNX_RULES
 from couplax.export._table import rule_for as rule_for
+from couplax.export._to_onnx import save_onnx as save_onnx
 from couplax.export._to_onnx import to_onnx as to_onnx
 from couplax.export._to_onnx import verify as verify
 from couplax.export._to_stablehlo import to_stablehlo as to_stablehlo

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -68,9 +69,8 @@ class Builder:
 
     def constant(self, array: np.ndarray) -> ir.Value:
         """Returns `array` as a constant of the file, the same one for equal arrays."""
-        # A new array in C order: what was handed in may change, and a view may not be contiguous.
-        array = np.array(array, order="C")
-        key = (array.dtype.name, array.shape, array.tobytes())
+        array = _kept(array)
+        key = (array.dtype.name, array.shape, sha256(array.reshape(-1).view(np.uint8).data).digest())
         if key not in self._constants:
             value = self.value("constant", TensorType(array.dtype, array.shape))
             value.const_value = ir.tensor(array, name=value.name)
@@ -168,6 +168,12 @@ class Builder:
             self._count += 1
             if name not in self._taken:
                 return name
+
+
+def _kept(array: np.ndarray) -> np.ndarray:
+    """Returns `array` in C order, as a copy where what was handed in may change or is no array of C order."""
+    may_change = array.flags.writeable or not array.flags.c_contiguous
+    return np.array(array, order="C") if may_change else array
 
 
 def _plain(item: Any) -> Any:

@@ -134,5 +134,13 @@ def _smallest(array: np.ndarray) -> np.ndarray:
     if array.size < 2:
         return array
     flat = np.ascontiguousarray(array).reshape(-1)
+    return flat[0].reshape(()) if _is_uniform(flat[:_FIRST]) and _is_uniform(flat) else array
+
+
+_FIRST = 1024
+"""Where so many numbers at the start are not the same, those behind them need not be looked at."""
+
+
+def _is_uniform(flat: np.ndarray) -> bool:
     rows = flat.view(np.uint8).reshape(flat.size, -1)
-    return flat[0].reshape(()) if bool((rows == rows[0]).all()) else array
+    return bool((rows == rows[0]).all())

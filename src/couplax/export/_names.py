@@ -41,9 +41,15 @@ def input_names(fn: Callable[..., Any], args: Sequence[Any], given: Names) -> li
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(tuple(args))[0]]
     chosen = _carried_inputs(fn, len(paths)) if given is None else given
     if chosen is None:
-        heads = _parameters(fn, len(args))
-        return [_spelled(heads[path[0].idx], path[1:]) for path in paths]
+        return argument_names(fn, args)
     return _counted("inputs", chosen, [_spelled("", path) for path in paths])
+
+
+def argument_names(fn: Callable[..., Any], args: Sequence[Any]) -> list[str]:
+    """Returns the name of each flat argument by the parameters of `fn`, such as `x` or `params.weight`."""
+    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(tuple(args))[0]]
+    heads = _parameters(fn, len(args))
+    return [_spelled(heads[path[0].idx], path[1:]) for path in paths]
 
 
 def output_names(fn: Callable[..., Any], program: Program, given: Names) -> list[str]:

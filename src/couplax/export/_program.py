@@ -9,6 +9,7 @@ import jax.extend.core as jec
 import jax.numpy as jnp
 
 from couplax._errors import ExportError
+from couplax.export._given import staged_for_export
 from couplax.export._host_calls import refuse_host_calls
 from couplax.export._portable import LIBRARY_CALLS, PASSING_CALLS, portable
 from couplax.stage import Staged, stage
@@ -71,7 +72,7 @@ def program_of(fn: Callable[..., Any], args: Sequence[Any], wanted: Wanted) -> P
         ExportError: it returns no array, calls the host, or has no gradient.
         StageError: it cannot be staged; `failures` is unknown.
     """
-    staged = stage(fn, *args, failures=wanted.failures)
+    staged = staged_for_export(fn, args, failures=wanted.failures)
     if not staged.results:
         raise ExportError(
             f"The function returns no array, and {wanted.target} has an output. Return a value."

@@ -1,6 +1,8 @@
 """`to_onnx`: from a JAX function to an ONNX file that gives the same numbers."""
 
 from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from couplax.export._extra import require_onnx
@@ -51,21 +53,63 @@ def to_onnx(
         VerificationError: the file does not give the numbers that JAX gives.
     """
     require_onnx()
+    from couplax.export._save import as_proto
     from couplax.export._verify import verify as verified
-    from couplax.export._write import write
+    from couplax.export._write import written
 
-    proto = write(fn, args, inputs=inputs, outputs=outputs, opset=opset, failures=failures, rules=rules)
+    proto = as_proto(
+        written(fn, args, inputs=inputs, outputs=outputs, opset=opset, failures=failures, rules=rules)
+    )
     if verify:
         verified(proto, fn, *args).assert_ok()
     return proto
 
 
+def save_onnx(
+    path: str | PathLike[str],
+    fn: Callable[..., Any],
+    *args: Any,
+    inputs: Names = None,
+    outputs: Names = None,
+    opset: int | None = None,
+    failures: Any = "nan",
+    verify: bool = True,
+    rules: OnnxRules | None = None,
+    largest: int | None = None,
+) -> None:
+    """Writes `fn` at `args` as an ONNX file at `path`, checked and compared as by `to_onnx`.
+
+    For programs with constants of gigabytes, which `to_onnx` cannot return: they go into a second file,
+    `path.data`, that stays beside the first.
+
+    Args:
+        largest: how many bytes of constants go into the file itself; beyond it all but small ones go into
+            the second. By default 2^30, half of what ONNX's format allows.
+
+    Raises:
+        ExportError: as for `to_onnx`; there is no such folder.
+    """
+    require_onnx()
+    from couplax.export._save import LARGEST, save
+    from couplax.export._verify import verify as verified
+    from couplax.export._write import written
+
+    model = written(fn, args, inputs=inputs, outputs=outputs, opset=opset, failures=failures, rules=rules)
+    save(model, Path(path), LARGEST if largest is None else largest)
+    if verify:
+        verified(path, fn, *args).assert_ok()
+
+
 def verify(
-    proto: "onnx.ModelProto", fn: Callable[..., Any], *args: Any, tolerance: float | None = None
+    proto: "onnx.ModelProto | str | PathLike[str]",
+    fn: Callable[..., Any],
+    *args: Any,
+    tolerance: float | None = None,
 ) -> VerifyReport:
     """Returns how `proto` in ONNX Runtime compares with `fn` in JAX, on `args` and near them, as a table.
 
     Args:
+        proto: the model, or the path of its file.
         args: as for `to_onnx`; a struct stands for random numbers, the same ones every time, and a name among
             its sizes for two sizes.
         tolerance: the largest error allowed, relative to the largest magnitude of an output; by default

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from os import PathLike, fspath
 from typing import Any
 
 import jax
@@ -23,15 +24,17 @@ from couplax.export._report import Comparison, VerifyReport
 # at the scale of the output.
 _TOLERANCES = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2}
 
+Source = onnx.ModelProto | str | PathLike[str]
+"""A model, or the path of its file."""
+
 _SEED = 20240607
 
 
-def verify(
-    proto: onnx.ModelProto, fn: Callable[..., Any], *args: Any, tolerance: float | None = None
-) -> VerifyReport:
+def verify(proto: Source, fn: Callable[..., Any], *args: Any, tolerance: float | None = None) -> VerifyReport:
     """Returns how `proto`, run in ONNX Runtime, compares with `fn`, run in JAX, on `args` and near them.
 
     Args:
+        proto: the model, or the path of its file.
         args: as for `to_onnx`; a struct stands for random numbers, the same ones every time, and a name among
             its sizes for two sizes.
         tolerance: the largest error allowed, relative to the largest magnitude of an output; by default
@@ -44,7 +47,7 @@ def verify(
     # A function of its own: `jax.jit` hashes what it is given, and an Equinox module with arrays has no hash.
     compiled = jax.jit(lambda *values: fn(*values))
     # JAX raises where a check fires: where it gives numbers, the status is to be 0.
-    status = [np.int32(0)] if any(entry.key == MEANINGS for entry in proto.metadata_props) else []
+    status = [np.int32(0)] if MEANINGS in session.get_modelmeta().custom_metadata_map else []
     rows: list[Comparison] = []
     for told, sized in at_drawn_sizes(with_sizes(args)):
         for trial, values in _trials(sized):
@@ -70,14 +73,13 @@ def _in_jax(compiled: Callable[..., Any], values: Sequence[Any], told: str) -> A
         ) from error
 
 
-def _session(proto: onnx.ModelProto) -> onnxruntime.InferenceSession:
+def _session(source: Source) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     # Errors are raised; what ONNX Runtime warns of beside them is not for the user.
     options.log_severity_level = 4
+    model = source.SerializeToString() if isinstance(source, onnx.ModelProto) else fspath(source)
     try:
-        return onnxruntime.InferenceSession(
-            proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except _ORT_ERRORS as error:
         raise VerificationError(
             f"ONNX Runtime {onnxruntime.__version__} does not load the file: {error}"

@@ -11,6 +11,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 from couplax._errors import ExportError
 from couplax.export._builder import Builder
 from couplax.export._fuse import fuse
+from couplax.export._given import staged_for_export
 from couplax.export._kernels import LOWEST_OPSET
 from couplax.export._lower import lower
 from couplax.export._names import Names, check_names, input_names, output_names
@@ -18,10 +19,9 @@ from couplax.export._notes import annotate, metadata
 from couplax.export._plain import parted, plain
 from couplax.export._table import ONNX_RULES, OnnxRules
 from couplax.export._types import describe_aval, is_plain, tensor_type
-from couplax.stage import stage
 
 
-def write(
+def written(
     fn: Callable[..., Any],
     args: Sequence[Any],
     *,
@@ -30,9 +30,9 @@ def write(
     opset: int | None,
     failures: Any,
     rules: OnnxRules | None,
-) -> onnx.ModelProto:
-    """Returns `fn` at `args` as a model that ONNX's own checker accepts."""
-    staged = stage(fn, *args, failures=failures)
+) -> ir.Model:
+    """Returns `fn` at `args` as a model."""
+    staged = staged_for_export(fn, args, failures=failures)
     taken = parted(input_names(fn, args, inputs), staged.jaxpr.in_avals)
     names = taken, parted(output_names(fn, staged, outputs), staged.jaxpr.out_avals)
     check_names(*names)
@@ -76,7 +76,7 @@ def _check_types(closed: jec.ClosedJaxpr, inputs: Sequence[str]) -> None:
         raise ExportError("The function returns no array, and a file has an output. Return a value.")
 
 
-def _model(graph: ir.Graph, opset: int, said: dict[str, str]) -> onnx.ModelProto:
+def _model(graph: ir.Graph, opset: int, said: dict[str, str]) -> ir.Model:
     graph.opset_imports[""] = opset
     model = ir.Model(
         graph,
@@ -86,19 +86,23 @@ def _model(graph: ir.Graph, opset: int, said: dict[str, str]) -> onnx.ModelProto
         metadata_props=said,
     )
     RemoveUnusedNodesPass()(model)
-    proto = ir.to_proto(model)
-    onnx.checker.check_model(proto, full_check=True)
-    return proto
+    return model
 
 
 def _opset(builder: Builder, wanted: int | None) -> int:
     """Returns the opset to write: the one wanted, or the lowest that serves.
 
     Raises:
-        ExportError: the one wanted is too old for what the program needs.
+        ExportError: the one wanted is too old for what the program needs, or too new for ONNX.
     """
     if wanted is None:
         return builder.opset
+    newest = onnx.defs.onnx_opset_version()
+    if wanted > newest:
+        raise ExportError(
+            f"opset={wanted} is beyond {newest}, the newest that onnx {onnx.__version__} knows. Leave "
+            "`opset` out for the lowest that serves."
+        )
     if wanted < builder.opset:
         who = "couplax itself" if builder.opset == LOWEST_OPSET else f"the primitive `{builder.opset_reason}`"
         raise ExportError(

@@ -12,6 +12,7 @@ from couplax._errors import StageError, quoted
 from couplax._sizes import size_at, solved, symbols_in
 from couplax._struct import with_sizes
 from couplax._tree import describe
+from couplax.stage._closed_over import closed_over
 from couplax.stage._finalise import Failures, finalise
 from couplax.stage._interpret import count_equations
 from couplax.stage._simplify import simplify
@@ -35,6 +36,7 @@ class Staged:
         stages: what each pass left.
         meanings: where the program was staged with `failures="status"` and so gives a pair of the result and
             a status, what each status means, 0 first; else nothing.
+        closed_over: the arrays that the function closes over.
     """
 
     jaxpr: jec.ClosedJaxpr
@@ -42,6 +44,7 @@ class Staged:
     out_tree: Any
     stages: tuple[Stage, ...]
     meanings: tuple[str, ...] = ()
+    closed_over: tuple[Any, ...] = ()
 
     def __call__(self, *args: Any) -> Any:
         """Returns what the original function returns on `args`, in a pair with the status where there is one.
@@ -97,12 +100,13 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
 
     Raises:
         StageError: a primitive wraps code that cannot be traced; a shape depends on values, or on a size
-            that is open; `failures` is none of these.
+            that is open; the function closes over what is being traced; `failures` is none of these.
     """
     if failures not in get_args(Failures):
         raise StageError(f"failures={failures!r} is not known. Choose one of {quoted(get_args(Failures))}.")
     args = with_sizes(args)
     closed, shape = traced(fn, args)
+    arrays = closed_over(closed)
     finalised, meanings = finalise(closed, failures=failures), ()
     if failures == "status":
         finalised, meanings = collected(finalised)
@@ -122,6 +126,7 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
         out_tree=jax.tree.structure(shape),
         stages=tuple(stage_of(name, program) for name, program in programs.items()),
         meanings=meanings,
+        closed_over=arrays,
     )
 
 
