@@ -168,10 +168,13 @@ def test_a_loop_of_dozens_of_numbers_takes_them_from_one_split() -> None:
     assert (counts["Split"], counts["Gather"], counts["Slice"]) == (1, 0, 0)
 
 
-def test_steps_of_a_table_of_lengths_are_one_product_each() -> None:
+@pytest.mark.parametrize(
+    ("weight", "dtype", "muls"), [(0.25, float, 0), (0.3, float, 1), (0.3, np.float32, 0)]
+)
+def test_a_second_weight_is_an_attribute_where_float32_holds_it(weight: Any, dtype: Any, muls: int) -> None:
     def turn(y: Any, length: Any) -> tuple[Any, None]:
-        return y + 0.5 * (length * jnp.cos(y)), None
+        return y + weight * (length * jnp.cos(y)), None
 
-    lengths = np.linspace(0.01, 0.02, 400)
-    counts = fused(lambda y: lax.scan(turn, y, lengths)[0], START)
-    assert counts == {"Cos": 1, "Gemm": 1}
+    lengths = np.linspace(0.01, 0.02, 400).astype(dtype)
+    counts = fused(lambda y: lax.scan(turn, y, lengths)[0], START.astype(dtype))
+    assert counts == {"Cos": 1, "Gemm": 1, **({"Mul": 1} if muls else {})}

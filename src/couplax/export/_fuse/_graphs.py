@@ -96,6 +96,11 @@ def rank(value: ir.Value | None) -> int:
     return 0 if value is None or value.shape is None else len(value.shape)
 
 
+def is_unread(node: ir.Node) -> bool:
+    """Returns whether nothing reads what `node` gives."""
+    return not any(output.uses() or output.is_graph_output() for output in node.outputs)
+
+
 def remove(*nodes: ir.Node | None) -> None:
     """Removes nodes that nothing reads any more."""
     for node in nodes:

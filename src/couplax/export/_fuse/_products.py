@@ -4,10 +4,11 @@
 so a NaN stays where it is. `Gemm` may round the product and the sum at once, as XLA may too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
 import onnx_ir as ir
 
 from couplax.export._fuse._graphs import (
@@ -16,6 +17,7 @@ from couplax.export._fuse._graphs import (
     all_nodes,
     constant_of,
     has_shape,
+    is_unread,
     put_for,
     rank,
     remove,
@@ -32,7 +34,7 @@ class _Product:
 
     left: ir.Value
     right: ir.Value
-    bias: ir.Value
+    bias: ir.Value | None
     alpha: float = 1.0
     beta: float = 1.0
 
@@ -43,13 +45,23 @@ def is_product(node: ir.Node) -> bool:
 
 
 def fuse_products(editor: Editor, graph: ir.Graph) -> None:
-    """Puts one `Gemm` for each product of matrices and what is added to it."""
-    for node in list(all_nodes(graph)):
-        for found in _products(node):
-            left, right = _matrix(editor, found.left), _matrix(editor, found.right)
-            if rank(node.outputs[0]) == 2 and left is not None and right is not None:
-                _put(editor, node, left, right, found)
-                break
+    """Puts one `Gemm` for each product of matrices and what is added to it, then for products of three.
+
+    A product that is read twice may be read once after a turn, for a `Gemm` takes it apart.
+    """
+    for read in (_products, _products_of_three):
+        while any([_fuse(editor, node, read) for node in list(all_nodes(graph))]):
+            pass
+
+
+def _fuse(editor: Editor, node: ir.Node, read: Callable[[ir.Node], Iterator[_Product]]) -> bool:
+    """Returns whether `node` gave way to a `Gemm`."""
+    for found in read(node) if node.graph is not None and rank(node.outputs[0]) == 2 else ():
+        left, right = _matrix(editor, found.left), _matrix(editor, found.right)
+        if left is not None and right is not None:
+            _put(editor, node, left, right, found)
+            return True
+    return False
 
 
 def _put(editor: Editor, node: ir.Node, left: ir.Value, right: ir.Value, found: _Product) -> None:
@@ -58,8 +70,9 @@ def _put(editor: Editor, node: ir.Node, left: ir.Value, right: ir.Value, found: 
     fused = editor.node("Gemm", [left, right, found.bias], type_of(output), **scales)
     node.append(fused)
     put_for(output, fused.outputs[0])
-    multiplied = next(each for each in node.inputs if each is not None and each is not found.bias)
-    remove(node, multiplied.producer())
+    makers = [each.producer() for each in node.inputs if each is not None and each is not found.bias]
+    remove(node)
+    remove(*(maker for maker in makers if maker is not None and is_unread(maker)))
 
 
 def _matrix(editor: Editor, value: ir.Value) -> ir.Value | None:
@@ -81,6 +94,14 @@ def _products(node: ir.Node) -> Iterator[_Product]:
         yield from _read(second, first, node, alpha=sign, beta=1.0)
 
 
+def _products_of_three(node: ir.Node) -> Iterator[_Product]:
+    """Yields the ways to read `node` as `w (c k)`, where nothing else reads `c k`."""
+    if node.op_type == "Mul" and _is_matrix_to_be(node.outputs[0]):
+        for left, right in _factors(node):
+            for weight, number, row in _weighted(node, left, right) if _is_read_once(right) else ():
+                yield _Product(left=number, right=row, bias=None, alpha=weight)
+
+
 def _read(
     product: ir.Value, bias: ir.Value, node: ir.Node, *, alpha: float, beta: float
 ) -> Iterator[_Product]:
@@ -90,12 +111,19 @@ def _read(
     if not _spreads_to(bias, output) or _flat(product) != _flat(output):
         return
     for left, right in _factors(maker):
-        weight, inner = constant_of(left), right.producer()
-        if weight is not None and weight.size == 1 and inner is not None:
-            for number, row in _factors(inner) if inner.op_type == maker.op_type == "Mul" else ():
-                scale = alpha * float(weight.reshape(()))
-                yield _Product(left=number, right=row, bias=bias, alpha=scale, beta=beta)
+        for weight, number, row in _weighted(maker, left, right):
+            yield _Product(left=number, right=row, bias=bias, alpha=alpha * weight, beta=beta)
         yield _Product(left=left, right=right, bias=bias, alpha=alpha, beta=beta)
+
+
+def _weighted(maker: ir.Node, left: ir.Value, right: ir.Value) -> Iterator[tuple[float, ir.Value, ir.Value]]:
+    """Yields `w`, `c` and `k` of a product `w (c k)` whose `w` an attribute, a float32, can hold."""
+    weight, inner = constant_of(left), right.producer()
+    if maker.op_type != "Mul" or weight is None or inner is None or inner.op_type != "Mul":
+        return
+    if np.all(weight == weight.astype(np.float32)):
+        for number, row in _factors(inner):
+            yield float(weight.reshape(())), number, row
 
 
 def _factors(maker: ir.Node) -> Iterator[tuple[ir.Value, ir.Value]]:
