@@ -86,13 +86,15 @@ def _written(context: Context, entry: Entry, values: Sequence[ir.Value]) -> Sequ
         if not names:
             raise
         raise context.refuse(
-            f"the open size {quoted(names)} is in the way ({_first_line(error)}); an integer is not"
+            f"the open size {quoted(names)} is in the way ({_why(error)}); an integer is not"
         ) from error
     return outputs if eqn.primitive.multiple_results else [outputs]
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+def _why(error: BaseException) -> str:
+    """Returns what JAX or Python says, in one line and without JAX's own word for a size."""
+    line = str(error.__cause__ or error).partition("\n")[0]
+    return "an integer is wanted" if "_DimExpr" in line else line.rstrip(".")
 
 
 _OPEN_SIZE_ERRORS = (

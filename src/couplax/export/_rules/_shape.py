@@ -195,7 +195,7 @@ def _padded(context: Context, value: Any, filling: Any, low: Sequence[int], high
 def _dilate(context: Context, value: Any, filling: Any, axis: int, interior: int) -> Any:
     """Returns `value` with fillings between its elements along `axis`: a new axis is padded and merged."""
     sizes = type_of(value).shape
-    if sizes[axis] < 2:
+    if not is_symbolic(sizes[axis]) and sizes[axis] < 2:
         return value
     apart = context.reshape(value, [*sizes[: axis + 1], 1, *sizes[axis + 1 :]])
     nothing, behind = [0] * (len(sizes) + 1), [0] * (len(sizes) + 1)
