@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 FLOATS = (np.float32, np.float64)
-SIGNED = (np.int8, np.int32, np.int64)
-INTEGERS = (*SIGNED, np.uint8, np.uint32)
-ALL = (*FLOATS, *INTEGERS)
+REALS = (np.float16, *FLOATS)
+SIGNED = (np.int8, np.int16, np.int32, np.int64)
+INTEGERS = (*SIGNED, np.uint8, np.uint16, np.uint32, np.uint64)
+ALL = (*REALS, *INTEGERS)
+EVERY = (*ALL, np.bool_)
 LOGIC = (np.bool_, *INTEGERS)
 
 
@@ -110,9 +112,13 @@ def indexed(*indices: Any, shape: tuple[int, ...] = (4, 5)) -> Callable[[Any], t
     return lambda dtype: (*matrix(*shape)(dtype), *(np.asarray(index, np.int32) for index in indices))
 
 
-def unary(name: str, fn: Callable[..., Any], units: float = 0, **more: Any) -> Case:
-    return Case(name=name, fn=fn, args=one, units=units, **more)
+def unary(
+    name: str, fn: Callable[..., Any], units: float = 0, dtypes: tuple[Any, ...] = REALS, **more: Any
+) -> Case:
+    return Case(name=name, fn=fn, args=one, units=units, dtypes=dtypes, **more)
 
 
-def binary(name: str, fn: Callable[..., Any], units: float = 0, **more: Any) -> Case:
-    return Case(name=name, fn=fn, args=pairs, units=units, **more)
+def binary(
+    name: str, fn: Callable[..., Any], units: float = 0, dtypes: tuple[Any, ...] = REALS, **more: Any
+) -> Case:
+    return Case(name=name, fn=fn, args=pairs, units=units, dtypes=dtypes, **more)

@@ -11,14 +11,17 @@ from jax import lax
 
 from rule_cases import (
     ALL,
+    EVERY,
     FLOATS,
     INTEGERS,
     LOGIC,
+    REALS,
     SIGNED,
     Case,
     binary,
     matrices,
     moderate,
+    one,
     unary,
 )
 
@@ -29,13 +32,13 @@ def in_total_order(name: str) -> Callable[..., Any]:
 
 
 ELEMENTWISE = [
-    binary("eq in total order", in_total_order("eq_to"), dtypes=(*FLOATS, np.int32)),
-    binary("lt in total order", in_total_order("lt_to"), dtypes=(*FLOATS, np.int32)),
-    binary("le in total order", in_total_order("le_to"), dtypes=(*FLOATS, np.int32)),
+    binary("eq in total order", in_total_order("eq_to"), dtypes=ALL),
+    binary("lt in total order", in_total_order("lt_to"), dtypes=ALL),
+    binary("le in total order", in_total_order("le_to"), dtypes=ALL),
     unary("to half precision and back", lambda x: lax.reduce_precision(x, 5, 10)),
     unary("to single precision and back", lambda x: lax.reduce_precision(x, 8, 23)),
     unary("to brain floats and back", lambda x: lax.reduce_precision(x, 8, 7), dtypes=(np.float32,)),
-    unary("abs", jnp.abs, dtypes=(*FLOATS, *SIGNED)),
+    unary("abs", jnp.abs, dtypes=(*REALS, *SIGNED)),
     unary("neg", lax.neg, dtypes=ALL),
     unary("sign", lax.sign, dtypes=ALL),
     unary("ceil", lax.ceil),
@@ -51,16 +54,16 @@ ELEMENTWISE = [
     unary("rsqrt", lax.rsqrt, 4),
     unary("cbrt", lax.cbrt, 4),
     unary("square", lax.square),
-    unary("one minus square", lambda x: 1 - jnp.tanh(x) ** 2, 64),
-    unary("gradient of tanh", jax.vmap(jax.grad(jnp.tanh)), 64),
+    unary("one minus square", lambda x: 1 - jnp.tanh(x) ** 2, 64, dtypes=FLOATS),
+    unary("gradient of tanh", jax.vmap(jax.grad(jnp.tanh)), 64, dtypes=FLOATS),
     unary("logistic", lax.logistic, 8),
     unary("log1p", jnp.log1p, 8),
     unary("expm1", jnp.expm1, 8),
-    unary("is finite", jnp.isfinite, dtypes=FLOATS),
+    unary("is finite", jnp.isfinite),
     unary("not", lax.bitwise_not, dtypes=LOGIC),
     unary("population count", lax.population_count, dtypes=INTEGERS),
     unary("leading zeros", lax.clz, dtypes=INTEGERS),
-    unary("cube", lambda x: lax.integer_pow(x, 3), 2, dtypes=(*FLOATS, *SIGNED)),
+    unary("cube", lambda x: lax.integer_pow(x, 3), 2, dtypes=(*REALS, *SIGNED)),
     Case(
         name="polynomial",
         fn=lambda x: jnp.polyval(jnp.array([1.0, -2.0, 3.0], x.dtype), x),
@@ -93,19 +96,19 @@ ELEMENTWISE = [
     binary("sub", jnp.subtract, dtypes=ALL),
     binary("mul", jnp.multiply, dtypes=ALL),
     binary("div", lax.div, 1, dtypes=ALL),
-    binary("upper half of a product", lax.mulhi, dtypes=(*SIGNED, np.uint32, np.uint64)),
+    binary("upper half of a product", lax.mulhi, dtypes=INTEGERS),
     binary("rem", lax.rem, dtypes=ALL),
-    binary("max", jnp.maximum, dtypes=(*ALL, np.bool_)),
-    binary("min", jnp.minimum, dtypes=(*ALL, np.bool_)),
+    binary("max", jnp.maximum, dtypes=EVERY),
+    binary("min", jnp.minimum, dtypes=EVERY),
     binary("pow", jnp.power, 8),
     binary("atan2", lax.atan2, 8),
     binary("nextafter", lax.nextafter),
-    binary("eq", jnp.equal, dtypes=(*ALL, np.bool_)),
-    binary("ne", jnp.not_equal, dtypes=(*ALL, np.bool_)),
-    binary("lt", jnp.less, dtypes=(*ALL, np.bool_)),
-    binary("le", jnp.less_equal, dtypes=(*ALL, np.bool_)),
-    binary("gt", jnp.greater, dtypes=(*ALL, np.bool_)),
-    binary("ge", jnp.greater_equal, dtypes=(*ALL, np.bool_)),
+    binary("eq", jnp.equal, dtypes=EVERY),
+    binary("ne", jnp.not_equal, dtypes=EVERY),
+    binary("lt", jnp.less, dtypes=EVERY),
+    binary("le", jnp.less_equal, dtypes=EVERY),
+    binary("gt", jnp.greater, dtypes=EVERY),
+    binary("ge", jnp.greater_equal, dtypes=EVERY),
     binary("and", jnp.bitwise_and, dtypes=LOGIC),
     binary("or", jnp.bitwise_or, dtypes=LOGIC),
     binary("xor", jnp.bitwise_xor, dtypes=LOGIC),
@@ -114,7 +117,7 @@ ELEMENTWISE = [
     binary("shift right arithmetic", lax.shift_right_arithmetic, dtypes=INTEGERS),
     binary("remainder by a constant", lambda x, y: lax.rem(x, jnp.full_like(x, 3)) + y, dtypes=SIGNED),
     unary("clamp", lambda x: lax.clamp(x.dtype.type(1), x, x.dtype.type(3)), dtypes=ALL),
-    binary("select", lambda x, y: jnp.where(x < y, x, y), dtypes=(*ALL, np.bool_)),
+    binary("select", lambda x, y: jnp.where(x < y, x, y), dtypes=EVERY),
     unary("select of a constant", lambda x: jnp.where(x, True, ~x), dtypes=(np.bool_,)),
     unary(
         "select of three",
@@ -133,8 +136,18 @@ ELEMENTWISE = [
 ]
 
 CONVERSIONS = [
-    unary(f"to {np.dtype(dtype).name}", lambda x, dtype=dtype: x.astype(dtype), dtypes=(*ALL, np.bool_))
-    for dtype in (*ALL, np.uint64, np.bool_)
+    unary(f"to {np.dtype(dtype).name}", lambda x, dtype=dtype: x.astype(dtype), dtypes=EVERY)
+    for dtype in EVERY
 ] + [
-    unary("bits", lambda x: lax.bitcast_convert_type(x, {4: np.uint32, 8: np.int64}[x.dtype.itemsize])),
+    unary(
+        "bits",
+        lambda x: [lax.bitcast_convert_type(x, f"{kind}{8 * x.dtype.itemsize}") for kind in ("int", "uint")],
+        dtypes=ALL,
+    ),
+    Case(
+        name="bits of a float",
+        fn=lambda k: [lax.bitcast_convert_type(k, f"float{8 * k.dtype.itemsize}")],
+        args=one,
+        dtypes=(np.uint16, np.int32, np.uint64),
+    ),
 ]

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from couplax.export._context import Context
+from couplax.export._rules._order import as_ordered, from_ordered
 from couplax.export._rules._shape import concatenate, cut
-from couplax.export._table import rule_for
+from couplax.export._table import OnnxRule, rule_for
 from couplax.export._types import type_of
 
 
@@ -45,16 +46,17 @@ def _reduce_prod(context: Context, value: Any, axes: Sequence[int]) -> Any:
         return _everywhere(context, 1)
     if jnp.issubdtype(context.out.dtype, jnp.floating):
         return reduce(context, "ReduceProd", value, axes)
-    return _integer_product(context, value, axes)
+    # ONNX Runtime's own product of integers does not wrap around.
+    return _by_halves("Mul", context, value, axes)
 
 
-def _integer_product(context: Context, value: Any, axes: Sequence[int]) -> Any:
-    """Returns the product by halves: ONNX Runtime's own does not wrap around."""
+def _by_halves(op_type: str, context: Context, value: Any, axes: Sequence[int]) -> Any:
+    """Returns `value` reduced by an operator of two inputs, first half against second."""
     for axis in axes:
         while (size := type_of(value).shape[axis]) > 1:
             half = size // 2
             first, second, odd = (_part(context, value, axis, *ends) for ends in _halves(size, half))
-            value = concatenate(context, [context.op("Mul", first, second), odd], axis)
+            value = concatenate(context, [context.op(op_type, first, second), odd], axis)
     return context.reshape(value, context.out.shape)
 
 
@@ -77,7 +79,7 @@ def _extreme(
         return _everywhere(context, _end_of_range(dtype, low=op_type == "ReduceMax"))
     if dtype == np.bool_:
         return _any_or_all(op_type, context, value, axes)
-    result = reduce(context, op_type, value, axes)
+    result = from_ordered(context, reduce(context, op_type, as_ordered(context, value), axes), dtype)
     if not jnp.issubdtype(dtype, jnp.floating):
         return result
     # ONNX Runtime passes over NaN, JAX gives it.
@@ -106,8 +108,6 @@ rule_for("reduce_min")(partial(_extreme, "ReduceMin"))
 
 
 def _any_or_all(op_type: str, context: Context, value: Any, axes: Sequence[int]) -> Any:
-    if context.out.dtype != np.bool_:
-        raise context.refuse("a bitwise reduction of integers is not written")
     if _is_empty(context, axes):
         return _everywhere(context, op_type == "ReduceMin")
     if all(context.ins[0].shape[axis] == 1 for axis in axes):
@@ -115,8 +115,26 @@ def _any_or_all(op_type: str, context: Context, value: Any, axes: Sequence[int])
     return context.cast(reduce(context, op_type, context.cast(value, np.uint8), axes), bool)
 
 
-rule_for("reduce_or")(partial(_any_or_all, "ReduceMax"))
-rule_for("reduce_and")(partial(_any_or_all, "ReduceMin"))
+def _bitwise(of_flags: OnnxRule, op_type: str, context: Context, value: Any, axes: Sequence[int]) -> Any:
+    """Returns flags reduced by `of_flags`, and integers bit by bit."""
+    dtype = context.out.dtype
+    if dtype == np.bool_:
+        return of_flags(context, value, axes)
+    if _is_empty(context, axes):
+        return _everywhere(context, ~dtype.type(0) if op_type == "BitwiseAnd" else 0)
+    return _by_halves(op_type, context, value, axes)
+
+
+def _is_odd(context: Context, flags: Any, axes: Sequence[int]) -> Any:
+    """Returns whether the number of true `flags` is odd."""
+    if _is_empty(context, axes):
+        return _everywhere(context, False)
+    return _by_halves("Xor", context, flags, axes)
+
+
+rule_for("reduce_or")(partial(_bitwise, partial(_any_or_all, "ReduceMax"), "BitwiseOr"))
+rule_for("reduce_and")(partial(_bitwise, partial(_any_or_all, "ReduceMin"), "BitwiseAnd"))
+rule_for("reduce_xor")(partial(_bitwise, _is_odd, "BitwiseXor"))
 
 
 def _place(op_type: str, context: Context, value: Any, axes: Sequence[int], index_dtype: Any) -> Any:
@@ -127,6 +145,7 @@ def _place(op_type: str, context: Context, value: Any, axes: Sequence[int], inde
         value = context.cast(value, np.uint8)
     elif jnp.issubdtype(dtype, jnp.floating):
         value = _nan_as_extreme(op_type, context, value, axes)
+    value = as_ordered(context, value)
     found = context.op(op_type, value, dtype=np.int64, shape=context.out.shape, axis=int(axis), keepdims=0)
     return context.cast(found, index_dtype)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from couplax._sizes import is_symbolic
 from couplax.export._context import Context
+from couplax.export._rules._order import as_ordered, from_ordered
 from couplax.export._table import rule_for
 from couplax.export._types import TensorType, type_of
 
@@ -35,12 +36,12 @@ def _ordered(
     dtype = type_of(key).dtype
     shape = list(type_of(key).shape)
     shape[axis] = shape[axis] if count is None else count
-    wide = context.carried("TopK", key)
+    wide = context.carried("TopK", as_ordered(context, key))
     outputs = [TensorType(type_of(wide).dtype, tuple(shape)), TensorType(np.dtype(np.int64), tuple(shape))]
     found, order = context.ops(
         "TopK", wide, context.sizes([shape[axis]]), outputs=outputs, axis=axis, largest=largest, sorted=1
     )
-    return context.cast(found, dtype), order
+    return from_ordered(context, found, dtype), order
 
 
 def _taken(context: Context, value: Any, order: Any, axis: int) -> Any:
