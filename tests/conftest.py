@@ -15,6 +15,15 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 SEED = 20240229
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds what chooses between a part of a long table and the whole of it."""
+    parser.addoption(
+        "--whole-table",
+        action="store_true",
+        help="every program to TensorFlow and StableHLO, not one a family",
+    )
+
+
 @pytest.fixture
 def key() -> jax.Array:
     """Returns a JAX key, the same for every test."""

@@ -1,5 +1,6 @@
 """The staged program: what it is called with, what it says of itself, and how far programs come down."""
 
+import inspect
 import sys
 from functools import partial
 from typing import Any
@@ -169,3 +170,14 @@ def test_equations_keep_the_users_line() -> None:
 
 def test_a_staged_jaxpr_type_checks() -> None:
     jec.check_jaxpr(cpx.stage(euler, 1.0).jaxpr.jaxpr)
+
+
+def test_what_is_staged_is_taken_as_it_is_and_keeps_its_names() -> None:
+    def scaled(mass: Any, speed: Any) -> Any:
+        return mass * speed
+
+    staged = stage(scaled, 1.0, 2.0)
+    assert stage(staged, 3.0, 4.0) is staged
+    assert list(inspect.signature(staged).parameters) == ["mass", "speed"]
+    with pytest.raises(StageError, match="was staged for"):
+        stage(staged, 3)

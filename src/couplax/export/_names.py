@@ -8,6 +8,7 @@ import jax
 from jax.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
 from couplax._errors import ExportError, quoted
+from couplax.stage import Staged
 
 Names = str | Sequence[str] | None
 
@@ -98,8 +99,8 @@ def _carried_inputs(fn: Callable[..., Any], count: int) -> Sequence[str] | None:
 
 
 def _unjitted(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns what `jax.jit` was called on, whose outputs a jitted function has."""
-    return inspect.unwrap(fn) if isinstance(fn, jax.stages.Wrapped) else fn
+    """Returns what `jax.jit` or `stage` was called on, whose outputs a jitted or staged function has."""
+    return inspect.unwrap(fn) if isinstance(fn, jax.stages.Wrapped | Staged) else fn
 
 
 def _counted(which: str, chosen: str | Sequence[str], places: Sequence[str]) -> list[str]:

@@ -31,6 +31,7 @@ class Staged:
     """A staged program; called like the function that it was made from, and a function for `jax.jit` too.
 
     Attributes:
+        fn: what was staged, whose names the program bears where it is exported.
         jaxpr: the program, from flat inputs to flat outputs.
         in_tree: the structure of the positional arguments; `out_tree`: that of the result.
         stages: what each pass left.
@@ -39,6 +40,7 @@ class Staged:
         closed_over: the arrays that the function closes over.
     """
 
+    fn: Callable[..., Any]
     jaxpr: jec.ClosedJaxpr
     in_tree: Any
     out_tree: Any
@@ -73,6 +75,17 @@ class Staged:
         return solved([pair for wanted, came in shapes for pair in zip(wanted, came, strict=False)])
 
     @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """Where `inspect` reads the names of the parameters."""
+        return self.fn
+
+    def is_for(self, args: Sequence[Any]) -> bool:
+        """Returns whether the program was staged for arguments of just these types."""
+        flat, tree = jax.tree.flatten(tuple(args))
+        structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in self.jaxpr.in_avals]
+        return tree == self.in_tree and [*map(describe, flat)] == [*map(describe, structs)]
+
+    @property
     def results(self) -> list[Any]:
         """The types of what the original function returns, without the status."""
         avals = list(self.jaxpr.out_avals)
@@ -91,7 +104,8 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
     Simplified: dead and repeated code is gone.
 
     Args:
-        fn: any JAX function of positional arguments.
+        fn: any JAX function of positional arguments. A program that is staged for these arguments already is
+            taken as it is, with what became of its checks then.
         args: arrays, Python numbers or structs, or pytrees of them; only shapes and dtypes matter. A struct
             is a `jax.ShapeDtypeStruct` or a `couplax.struct`, and may have names for sizes.
         failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` makes the result NaN where
@@ -105,6 +119,8 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
     if failures not in get_args(Failures):
         raise StageError(f"failures={failures!r} is not known. Choose one of {quoted(get_args(Failures))}.")
     args = with_sizes(args)
+    if isinstance(fn, Staged) and fn.is_for(args):
+        return fn
     closed, shape = traced(fn, args)
     arrays = closed_over(closed)
     finalised, meanings = finalise(closed, failures=failures), ()
@@ -121,6 +137,7 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
         "simplified": simplified,
     }
     return Staged(
+        fn=fn,
         jaxpr=simplified,
         in_tree=jax.tree.structure(args),
         out_tree=jax.tree.structure(shape),
