@@ -12,7 +12,7 @@ from couplax.export._plain import plain
 from couplax.stage import stage
 from onnx_runtime import faults
 from rule_cases import Case
-from rule_cases.complex_numbers import COMPLEX, FOURIER
+from rule_cases.complex_numbers import COMPLEX, FOURIER, LINEAR_COMPLEX
 from rule_cases.elementwise import CONVERSIONS, ELEMENTWISE
 from rule_cases.indexing import INDEXING
 from rule_cases.linear import LINEAR
@@ -35,6 +35,7 @@ TABLE = (
     *WINDOWS,
     *COMPLEX,
     *FOURIER,
+    *LINEAR_COMPLEX,
     *SPECTRAL,
     *SPECIAL,
 )

@@ -187,8 +187,10 @@ def test_a_portable_qr_is_a_factorisation(shape: tuple[int, int], mode: Any, rng
 
 
 def test_a_library_call_that_nothing_stands_for_is_named_with_its_place() -> None:
-    with pytest.raises(MissingRuleError, match=r"`eig` on \(float64\[3,3\]\), reached at test_stablehlo.py"):
-        to_stablehlo(lambda a: jnp.linalg.eig(a)[0], MATRIX, portable=True)
+    with pytest.raises(
+        MissingRuleError, match=r"`schur` on \(float64\[3,3\]\), reached at test_stablehlo.py"
+    ):
+        to_stablehlo(lambda a: jax.scipy.linalg.schur(a)[0], MATRIX, portable=True)
 
 
 def test_failures_that_are_unknown_are_refused() -> None:

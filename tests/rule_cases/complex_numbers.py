@@ -31,6 +31,20 @@ def signals(*shapes: tuple[int, ...]) -> Callable[[Any], tuple[np.ndarray, ...]]
     return make
 
 
+def matrices_of(*shapes: tuple[int, ...]) -> Callable[[Any], tuple[np.ndarray, ...]]:
+    """Returns a maker of complex arrays whose parts have nothing to do with one another."""
+
+    def make(dtype: Any) -> tuple[np.ndarray, ...]:
+        rng = np.random.default_rng(10)
+        return tuple((rng.standard_normal((*shape, 2)) @ np.array([1, 1j])).astype(dtype) for shape in shapes)
+
+    return make
+
+
+def _linear(name: str, fn: Callable[..., Any], *shapes: tuple[int, ...], units: float) -> Case:
+    return Case(name=name, fn=fn, args=matrices_of(*shapes), dtypes=PRECISIONS, units=units, whole=True)
+
+
 def _complex(name: str, fn: Callable[..., Any], *shapes: tuple[int, ...], units: float = 16) -> Case:
     args = signals(*shapes) if shapes else numbers
     return Case(name=name, fn=fn, args=args, dtypes=PRECISIONS, units=units, whole=True)
@@ -165,5 +179,94 @@ FOURIER = [
             jnp.fft.fft(z[:0]),
         ],
         (2, 3, 4),
+    ),
+]
+
+
+def _hermitian(z: Any) -> Any:
+    return z @ jnp.conj(z).T + jnp.eye(z.shape[0], dtype=z.dtype)
+
+
+def _eigh(z: Any) -> Any:
+    h = _hermitian(z)
+    values, vectors = jnp.linalg.eigh(h)
+    return values, (vectors * values[None, :]) @ jnp.conj(vectors).T, jnp.linalg.cholesky(h)
+
+
+def _svd(z: Any) -> Any:
+    left, values, right = jnp.linalg.svd(z, full_matrices=False)
+    whole = jnp.linalg.svd(z)[0]
+    # The scale of each part is that of the matrix: rounding is all there is of an imaginary part of zero.
+    return values, (left * values[None, :]) @ right, (1 + 1j) + jnp.conj(whole).T @ whole
+
+
+def _triangles(a: Any, b: Any) -> Any:
+    a = a + 4 * jnp.eye(3, dtype=a.dtype)
+    flags = (False, True)
+    return [
+        lax.linalg.triangular_solve(
+            a, b, left_side=left, lower=lower, transpose_a=turned, conjugate_a=conjugated
+        )
+        for left in flags
+        for lower in flags
+        for turned in flags
+        for conjugated in flags
+    ]
+
+
+def _reflections(a: Any, c: Any) -> Any:
+    h, taus = jnp.linalg.qr(a, mode="raw")
+    flags = (False, True)
+    return [
+        lax.linalg.ormqr(h.mT, taus, c, left=left, transpose=turned) for left in flags for turned in flags
+    ]
+
+
+def _eig(z: Any) -> Any:
+    """Returns what does not depend on the order of eigenvalues, or on the lengths of eigenvectors."""
+    values, vectors = jnp.linalg.eig(z)
+    again = jnp.linalg.solve(vectors.T, (vectors * values[None, :]).T).T
+    # Of what is real the imaginary part is rounding: it is compared at the scale of 1.
+    return _powers(values), again + (1 + 1j)
+
+
+def _powers(values: Any) -> Any:
+    return jnp.stack([(values**k).sum() for k in range(1, 4)]) + (1 + 1j)
+
+
+LINEAR_COMPLEX = [
+    _linear(
+        "complex factorisations",
+        lambda a, b: [jnp.linalg.solve(a, b), jnp.linalg.inv(a), jnp.linalg.det(a), lax.linalg.lu(a)],
+        (4, 4),
+        (4,),
+        units=2e3,
+    ),
+    _linear("complex qr", lambda *zs: [jnp.linalg.qr(z) for z in zs], (4, 3), (2, 3), units=512),
+    _linear("complex triangular solves", _triangles, (3, 3), (3, 3), units=512),
+    _linear("complex reflections", _reflections, (4, 3), (4, 4), units=512),
+    _linear("eigenvalues of Hermitian matrices", _eigh, (4, 4), units=512),
+    _linear("complex singular values", lambda *zs: [_svd(z) for z in zs], (4, 3), (2, 3), units=512),
+    _linear("eigenvalues of complex matrices", _eig, (4, 4), units=4e3),
+    Case(
+        name="eigenvalues of real matrices",
+        fn=lambda one, small, large: (_eig(one), _eig(small), _powers(jnp.linalg.eigvals(large))),
+        args=matrices((1, 1), (3, 3), (9, 9)),
+        units=2e4,
+        whole=True,
+    ),
+    Case(
+        name="eigenvalues that circle, repeat or vanish",
+        fn=lambda a: (
+            jnp.linalg.eigvals(
+                jnp.stack(
+                    [jnp.roll(jnp.eye(3, dtype=a.dtype), 1, 0), jnp.eye(3, dtype=a.dtype), 0 * a[:3, :3]]
+                )
+                + 0 * a[0, 0]
+            ).real.sum(-1)
+            + 1
+        ),
+        args=matrices((3, 3)),
+        units=64,
     ),
 ]

@@ -19,12 +19,19 @@ COMPOSITIONS: dict[str, Composition] = {}
 """What stands for a primitive, by its name."""
 
 
+class NotWritten(Exception):
+    """Raised by a composition on params that it does not serve: its text says what is not written."""
+
+
 def composed(fn: Composition) -> Callable[..., Any]:
     """Returns the rule that lowers `fn`, called with the inputs and params of the primitive."""
 
     def rule(context: Context, *inputs: Any, **params: Any) -> Any:
         structs = [jax.ShapeDtypeStruct(type_of(value).shape, type_of(value).dtype) for value in inputs]
-        closed = stage(partial(fn, **params), *structs).jaxpr
+        try:
+            closed = stage(partial(fn, **params), *structs).jaxpr
+        except NotWritten as reason:
+            raise context.refuse(str(reason)) from None
         pairs = zip(context.lower(closed, inputs), closed.out_avals, strict=True)
         outputs = [context.full(value, aval.shape) for value, aval in pairs]
         return outputs if context.eqn.primitive.multiple_results else outputs[0]

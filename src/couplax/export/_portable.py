@@ -10,11 +10,10 @@ from typing import Any
 
 import jax
 import jax.extend.core as jec
-import jax.numpy as jnp
 
 from couplax._errors import MissingRuleError
 from couplax._source import where
-from couplax.export._compositions import COMPOSITIONS, Composition
+from couplax.export._compositions import COMPOSITIONS, Composition, NotWritten
 from couplax.export._host_calls import equations
 from couplax.export._types import describe_aval
 from couplax.stage import FINALISE_RULES, FinaliseContext, finalise, simplify
@@ -54,11 +53,10 @@ def portable(closed: jec.ClosedJaxpr, names: Set[str] = LIBRARY_CALLS) -> jec.Cl
     calls = {name: eqn for name, eqn in found.items() if name in names}
     if not calls:
         return closed
-    stands = {"qr": _qr, **COMPOSITIONS}
-    missing = [eqn for name, eqn in calls.items() if name not in stands]
+    missing = [eqn for name, eqn in calls.items() if name not in COMPOSITIONS]
     if missing:
         raise _missing(missing[0])
-    rules = {name: partial(_composed, stands[name]) for name in calls}
+    rules = {name: partial(_composed, COMPOSITIONS[name]) for name in calls}
     return simplify(finalise(closed, rules=FINALISE_RULES | rules))
 
 
@@ -68,26 +66,13 @@ def _composed(fn: Composition, context: FinaliseContext, *inputs: Any, **params:
 
     avals = map(jax.typeof, inputs)
     structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    return context.inline(jax.make_jaxpr(outputs)(*structs), *inputs)
-
-
-def _qr(a: Any, *, full_matrices: bool, pivoting: bool, use_magma: bool | None) -> tuple[Any, Any]:
-    """Returns Q and R with Q R = a, by Householder's reflections.
-
-    Raises:
-        MissingRuleError: columns are to change places.
-    """
-    if pivoting:
+    try:
+        return context.inline(jax.make_jaxpr(outputs)(*structs), *inputs)
+    except NotWritten as reason:
         raise MissingRuleError(
-            "A QR factorisation with pivoting is a call of a library that comes with JAX alone. Factorise "
-            "without `pivoting`."
-        )
-    rows, columns = a.shape[-2:]
-    size = rows if full_matrices else min(rows, columns)
-    packed, taus = COMPOSITIONS["geqrf"](a)
-    wide = [(0, 0)] * (a.ndim - 1) + [(0, max(size - columns, 0))]
-    q = COMPOSITIONS["householder_product"](jnp.pad(packed, wide)[..., :size], taus)
-    return q, jnp.triu(packed[..., :size, :])
+            f"JAX primitive `{context.eqn.primitive.name}`, reached at {where(context.eqn)}, is a call of a "
+            f"library that comes with JAX alone: {reason}.\nRewrite that call."
+        ) from None
 
 
 def _missing(eqn: jec.JaxprEqn) -> MissingRuleError:

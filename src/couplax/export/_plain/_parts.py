@@ -1,11 +1,14 @@
 """Operations that move numbers about or are linear: they do to each part what they do to the whole."""
 
+from functools import partial
 from typing import Any
 
 import jax
 
+from couplax.export._compositions import COMPOSITIONS, NotWritten
 from couplax.export._plain._table import PlainContext
 from couplax.export._plain._values import Keys, Pair, Value
+from couplax.stage import stage
 
 _MOVES = frozenset(
     "broadcast_in_dim concatenate copy dynamic_slice dynamic_update_slice empty gather pad reshape rev "
@@ -26,12 +29,25 @@ def by_parts(context: PlainContext, values: list[Value]) -> Value:
         if name not in _MOVES:
             raise context.refuse("it is not defined on random keys here")
         return _on_words(context, values)
+    if name in COMPOSITIONS:
+        return _composed(context, values)
     if name not in _MOVES | _SUMS:
         raise context.refuse("it is not written for complex numbers")
     real, imag = (_on_part(context, values, part) for part in ("real", "imag"))
     if context.eqn.primitive.multiple_results:
         return [Pair(*pair) for pair in zip(real, imag, strict=True)]
     return Pair(real, imag)
+
+
+def _composed(context: PlainContext, values: list[Value]) -> Value:
+    """Returns what JAX code that stands for the primitive gives, itself written in parts."""
+    fn = partial(COMPOSITIONS[context.eqn.primitive.name], **context.eqn.params)
+    structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in context.in_avals]
+    try:
+        outputs = context.run(stage(fn, *structs).jaxpr, values)
+    except NotWritten as reason:
+        raise context.refuse(str(reason)) from None
+    return outputs if context.eqn.primitive.multiple_results else outputs[0]
 
 
 def _on_part(context: PlainContext, values: list[Value], part: str) -> Any:

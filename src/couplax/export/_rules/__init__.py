@@ -7,6 +7,7 @@ from couplax.export._rules import _conversion as _conversion
 from couplax.export._rules import _convolution as _convolution
 from couplax.export._rules import _cumulative as _cumulative
 from couplax.export._rules import _division as _division
+from couplax.export._rules import _eigen as _eigen
 from couplax.export._rules import _elementwise as _elementwise
 from couplax.export._rules import _factorisation as _factorisation
 from couplax.export._rules import _functions as _functions

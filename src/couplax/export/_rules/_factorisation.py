@@ -49,7 +49,7 @@ def _lu(a: Array) -> tuple[Array, Array, Array]:
 def _eliminate(k: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     a, pivots, permutation = state
     row, column = jnp.arange(a.shape[0], dtype=jnp.int32), jnp.arange(a.shape[1], dtype=jnp.int32)
-    magnitude = jnp.where(row >= k, jnp.abs(column_of(a, k)), -1)
+    magnitude = jnp.where(row >= k, _pivot_size(column_of(a, k)), -1)
     pivot = jnp.argmax(magnitude).astype(jnp.int32)
     swapped = _swapped(row, k, pivot)
     a, permutation = _rows(a, swapped), _rows(permutation, swapped)
@@ -61,6 +61,13 @@ def _eliminate(k: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array,
     reduced = a - factors[:, None] * jnp.where(column > k, top, 0)
     below = (row > k)[:, None] & (column == k)[None, :]
     return jnp.where(below, factors[:, None], reduced), pivots, permutation
+
+
+def _pivot_size(column: Array) -> Array:
+    """Returns what LAPACK takes for the size of a number when it looks for a pivot."""
+    if jnp.iscomplexobj(column):
+        return jnp.abs(column.real) + jnp.abs(column.imag)
+    return jnp.abs(column)
 
 
 def column_of(a: Array, k: Any) -> Array:
@@ -97,6 +104,7 @@ def _triangular_solve(
     unit_diagonal: bool,
 ) -> Array:
     """Returns x with op(a) x = b, or x op(a) = b where not `left_side`."""
+    a = jnp.conj(a) if conjugate_a else a
     if not left_side:
         # x op(a) = b is op(a)^T x^T = b^T.
         return _substitute(a if transpose_a else a.T, b.T, lower == transpose_a, unit_diagonal).T
@@ -119,7 +127,7 @@ def _substitute(a: Array, b: Array, lower: bool, unit_diagonal: bool) -> Array:
 
 
 def _cholesky(a: Array) -> Array:
-    """Returns lower-triangular L with L L^T = a; NaN, as in JAX, where `a` is not positive definite."""
+    """Returns lower-triangular L with L L^H = a; NaN, as in JAX, where `a` is not positive definite."""
     size = a.shape[0]
     row = jnp.arange(size, dtype=jnp.int32)
 
@@ -127,9 +135,9 @@ def _cholesky(a: Array) -> Array:
         rest, factor = state
         column = column_of(rest, k)
         head = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
-        column = jnp.where(row >= k, column / jnp.sqrt(head), 0)
+        column = jnp.where(row >= k, column / jnp.sqrt(head.real), 0)
         factor = jnp.where((row == k)[None, :], column[:, None], factor)
-        return rest - column[:, None] * column[None, :], factor
+        return rest - column[:, None] * jnp.conj(column)[None, :], factor
 
     factor = repeated(size, step, (a, jnp.zeros_like(a)), size=size)[1]
     return jnp.where(jnp.isfinite(factor).all(), factor, jnp.nan)

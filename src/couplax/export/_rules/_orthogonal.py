@@ -1,6 +1,6 @@
 """Orthogonal factorisations by Householder's reflections, in plain JAX code.
 
-A reflection H_k = I - tau_k v_k v_k^T has v_k = (0, ..., 0, 1, what stands below the diagonal in column k).
+A reflection H_k = I - tau_k v_k v_k^H has v_k = (0, ..., 0, 1, what stands below the diagonal in column k).
 """
 
 from typing import Any
@@ -8,10 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from couplax.export._compositions import compose_for, composed
-from couplax.export._context import Context
+from couplax.export._compositions import NotWritten, compose_for
 from couplax.export._rules._factorisation import batched, column_of, repeated
-from couplax.export._table import rule_for
 
 Array = Any
 
@@ -32,26 +30,32 @@ def _reflect(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
     old = column_of(a, k)
     below = jnp.where(row > k, old, 0)
     alpha = lax.dynamic_index_in_dim(old, k, 0, keepdims=False)
-    rest = jnp.sqrt((below * below).sum())
-    is_done = rest == 0
-    length = jnp.sqrt(alpha * alpha + rest * rest)
-    beta = jnp.where(is_done, alpha, jnp.where(alpha < 0, length, -length))
+    rest = jnp.sqrt(squared(below).sum())
+    is_done = (rest == 0) & (alpha.imag == 0)
+    length = jnp.sqrt(squared(alpha) + rest * rest)
+    beta = jnp.where(is_done, alpha, jnp.where(alpha.real < 0, length, -length))
     tau = jnp.where(is_done, 0, (beta - alpha) / jnp.where(beta == 0, 1, beta))
     v = below / jnp.where(is_done, 1, alpha - beta)
-    reflected = _applied(v + (row == k), tau, a)
+    reflected = _applied(v + (row == k), jnp.conj(tau), a)
     new = jnp.where(row > k, v, jnp.where(row == k, beta, old))
     a = jnp.where((column > k)[None, :], reflected, jnp.where((column == k)[None, :], new[:, None], a))
     return a, jnp.where(jnp.arange(taus.size) == k, tau, taus)
 
 
 def _applied(v: Array, tau: Array, c: Array) -> Array:
-    """Returns (I - tau v v^T) c."""
-    return c - tau * v[:, None] * (v @ c)[None, :]
+    """Returns (I - tau v v^H) c."""
+    return c - tau * v[:, None] * (jnp.conj(v) @ c)[None, :]
+
+
+def squared(a: Array) -> Array:
+    """Returns |a|^2."""
+    return a.real * a.real + a.imag * a.imag if jnp.iscomplexobj(a) else a * a
 
 
 def _product(a: Array, taus: Array, c: Array, *, forwards: bool) -> Array:
-    """Returns H_1 H_2 ... c, or ... H_2 H_1 c where `forwards`: the reflections act one after the other."""
+    """Returns H_1 H_2 ... c, or ... H_2^H H_1^H c where `forwards`: one reflection after the other."""
     row, count = jnp.arange(a.shape[0]), taus.size
+    taus = jnp.conj(taus) if forwards else taus
 
     def step(k: Any, c: Array) -> Array:
         place = k if forwards else count - 1 - k
@@ -66,11 +70,11 @@ def _householder_product(a: Array, taus: Array) -> Array:
 
 
 def _ormqr(a: Array, taus: Array, c: Array, left: bool, transpose: bool) -> Array:
-    """Returns Q c or c Q, or with Q transposed."""
+    """Returns Q c or c Q, or with Q transposed, and conjugated where it is complex."""
     if left:
         return _product(a, taus, c, forwards=transpose)
-    # c Q = (Q^T c^T)^T.
-    return _product(a, taus, c.T, forwards=not transpose).T
+    # c Q = (Q^H c^H)^H.
+    return jnp.conj(_product(a, taus, jnp.conj(c).T, forwards=not transpose)).T
 
 
 compose_for("geqrf", batched(_geqrf, 2))
@@ -86,10 +90,12 @@ def qr(a: Array, full_matrices: bool) -> tuple[Array, Array]:
     return q, jnp.triu(packed[:rows])
 
 
-@rule_for("qr")
-def _qr_rule(
-    context: Context, value: Any, full_matrices: bool, pivoting: bool, use_magma: bool | None
-) -> Any:
+def _qr(
+    a: Array, full_matrices: bool, pivoting: bool = False, use_magma: bool | None = None
+) -> tuple[Array, Array]:
     if pivoting:
-        raise context.refuse("a QR factorisation with pivoting is not written")
-    return composed(batched(qr, 2))(context, value, full_matrices=full_matrices)
+        raise NotWritten("a QR factorisation with pivoting is not written")
+    return batched(qr, 2)(a, full_matrices=full_matrices)
+
+
+compose_for("qr", _qr)

@@ -1,4 +1,4 @@
-"""Eigenvalues of symmetric matrices and singular values by Jacobi's rotations, in plain JAX code.
+"""Eigenvalues of Hermitian matrices and singular values by Jacobi's rotations, in plain JAX code.
 
 In one round half as many rotations as there are columns act at once, each on a pair of its own. Between
 rounds the columns change places, so that in a sweep of rounds every pair meets once, as in a tournament.
@@ -17,11 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from couplax.export._compositions import composed
-from couplax.export._context import Context
+from couplax.export._compositions import NotWritten, compose_for
 from couplax.export._rules._factorisation import batched, repeated
-from couplax.export._rules._orthogonal import qr
-from couplax.export._table import rule_for
+from couplax.export._rules._orthogonal import qr, squared
 
 Array = Any
 
@@ -63,10 +61,25 @@ def _angle(first: Array, second: Array, product: Array) -> tuple[Array, Array]:
     return cosine, tangent * cosine
 
 
-def _rotated(a: Array, cosine: Array, sine: Array) -> Array:
+Rotation = tuple[Array, Array, Array]
+"""Cosines, sines, and what the second column of each pair is multiplied by first."""
+
+
+def _rotation(first: Array, second: Array, product: Array) -> Rotation:
+    """Returns the rotations that make the two columns of each pair, with that `product`, orthogonal."""
+    if not jnp.iscomplexobj(product):
+        return *_angle(first, second, product), jnp.ones((), product.dtype)
+    size = jnp.abs(product)
+    phase = jnp.where(size == 0, 1, product / jnp.where(size == 0, 1, size))
+    return *_angle(first, second, size), jnp.conj(phase)
+
+
+def _rotated(a: Array, rotation: Rotation) -> Array:
     """Returns `a` with its columns rotated in pairs."""
     left, right = _halves(a)
-    cosine, sine = cosine[None, :], sine[None, :]
+    cosine, sine = rotation[0][None, :], rotation[1][None, :]
+    if jnp.iscomplexobj(a):
+        right = right * rotation[2][None, :]
     return jnp.concatenate([left * cosine - right * sine, left * sine + right * cosine], -1)
 
 
@@ -81,26 +94,25 @@ def _until_done(sweep: Callable[[Any], Any], is_done: Callable[[Any], Array], st
 
 
 def _eigh(a: Array) -> tuple[Array, Array]:
-    """Returns the eigenvectors, as columns, and eigenvalues of a symmetric matrix, in ascending order."""
+    """Returns the eigenvectors, as columns, and eigenvalues of a Hermitian matrix, in ascending order."""
     size = a.shape[0]
     if size == 1:
-        return jnp.ones_like(a), a[0]
-    even = _evened(_evened(a).T)
+        return jnp.ones_like(a), a[0].real
+    even = jnp.conj(_evened(jnp.conj(_evened(a)).T)).T
     order = _next_round(even.shape[0])
 
     def turn(_: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
         a, vectors = state
-        (first, second), (above, _) = _halves(jnp.diagonal(a)), _halves(a)
-        half = first.size
-        cosine, sine = _angle(first, second, jnp.diagonal(above[half:]))
-        a = _rotated(_rotated(a, cosine, sine).T, cosine, sine)
-        return a[order][:, order], _rotated(vectors, cosine, sine)[:, order]
+        (first, second), (_, beside) = _halves(jnp.diagonal(a).real), _halves(a)
+        rotation = _rotation(first, second, jnp.diagonal(beside[: first.size]))
+        a = _rotated(jnp.conj(_rotated(a, rotation)).T, rotation)
+        return a[order][:, order], _rotated(vectors, rotation)[:, order]
 
     def sweep(state: tuple[Array, Array]) -> tuple[Array, Array]:
         return repeated(order.size - 1, turn, state, size=size)
 
     a, vectors = _until_done(sweep, _is_diagonal, (even, jnp.eye(even.shape[0], dtype=a.dtype)))
-    values, vectors = jnp.diagonal(a)[:size], vectors[:size, :size]
+    values, vectors = jnp.diagonal(a)[:size].real, vectors[:size, :size]
     ascending = jnp.argsort(values)
     return vectors[:, ascending], values[ascending]
 
@@ -113,24 +125,24 @@ def _is_diagonal(state: tuple[Array, Array]) -> Array:
 
 
 def _svd(a: Array, full_matrices: bool, compute_uv: bool) -> tuple[Array, ...]:
-    """Returns the singular values in descending order, and U and V^T where they are wanted."""
+    """Returns the singular values in descending order, and U and V^H where they are wanted."""
     if a.shape[0] < a.shape[1]:
-        values, *vectors = _svd(a.T, full_matrices, compute_uv)
-        return (values, *(vector.T for vector in reversed(vectors)))
+        values, *vectors = _svd(jnp.conj(a).T, full_matrices, compute_uv)
+        return (values, *(jnp.conj(vector).T for vector in reversed(vectors)))
     # Scaled, since squares would overflow or vanish.
     largest = jnp.abs(a).max()
     scale = jnp.where(largest == 0, 1, largest)
     columns, right = _orthogonal_columns(a / scale)
-    values = jnp.sqrt((columns * columns).sum(0))
+    values = jnp.sqrt(squared(columns).sum(0))
     descending = jnp.argsort(-values)
     values, columns, right = scale * values[descending], columns[:, descending], right[:, descending]
     if not compute_uv:
         return (values,)
     # The columns are U times the values; the factor Q of these columns is U, where a value is zero too.
     left, triangle = qr(columns, full_matrices)
-    sign = jnp.where(jnp.diagonal(triangle) < 0, -1, 1).astype(a.dtype)
+    sign = jnp.where(jnp.diagonal(triangle).real < 0, -1, 1).astype(a.dtype)
     sign = jnp.concatenate([sign, jnp.ones(left.shape[1] - sign.size, a.dtype)])
-    return values, left * sign[None, :], right.T
+    return values, left * sign[None, :], jnp.conj(right).T
 
 
 def _orthogonal_columns(a: Array) -> tuple[Array, Array]:
@@ -147,12 +159,12 @@ def _orthogonal_columns(a: Array) -> tuple[Array, Array]:
     def turn(_: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         columns, right, worst = state
         left_half, right_half = _halves(columns)
-        first, second = (left_half * left_half).sum(0), (right_half * right_half).sum(0)
-        product = (left_half * right_half).sum(0)
+        first, second = squared(left_half).sum(0), squared(right_half).sum(0)
+        product = (jnp.conj(left_half) * right_half).sum(0)
         bound = jnp.sqrt(first) * jnp.sqrt(second)
         is_done = jnp.abs(product) <= jnp.finfo(a.dtype).eps * bound
-        cosine, sine = _angle(first, second, jnp.where(is_done, 0, product))
-        columns, right = (_rotated(each, cosine, sine)[:, order] for each in (columns, right))
+        rotation = _rotation(first, second, jnp.where(is_done, 0, product))
+        columns, right = (_rotated(each, rotation)[:, order] for each in (columns, right))
         return columns, right, worst & is_done.all()
 
     def sweep(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
@@ -163,32 +175,32 @@ def _orthogonal_columns(a: Array) -> tuple[Array, Array]:
     return columns[:, :size], right[:size, :size]
 
 
-@rule_for("eigh")
-def _eigh_rule(
-    context: Context, value: Any, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
-) -> Any:
+def _eigh_of_triangle(
+    a: Array, lower: bool, sort_eigenvalues: bool, subset_by_index: Any = None, algorithm: Any = None
+) -> tuple[Array, Array]:
     if subset_by_index is not None:
-        raise context.refuse("a part of the eigenvalues is not written, only all of them")
+        raise NotWritten("a part of the eigenvalues is not written, only all of them")
 
     def whole(a: Array) -> tuple[Array, Array]:
         triangle, rest = (jnp.tril(a), jnp.tril(a, -1)) if lower else (jnp.triu(a), jnp.triu(a, 1))
-        vectors, values = _eigh(triangle + rest.T)
+        vectors, values = _eigh(triangle + jnp.conj(rest).T)
         # NaN among the elements leaves none of the result.
-        poison = jnp.where(jnp.isfinite(a).all(), 0, jnp.nan).astype(a.dtype)
+        poison = jnp.where(jnp.isfinite(a).all(), 0, jnp.nan).astype(values.dtype)
         return vectors + poison, values + poison
 
-    return composed(batched(whole, 2))(context, value)
+    return batched(whole, 2)(a)
 
 
-@rule_for("svd")
-def _svd_rule(
-    context: Context, value: Any, full_matrices: bool, compute_uv: bool, subset_by_index: Any, algorithm: Any
+def _svd_of_stack(
+    a: Array, full_matrices: bool, compute_uv: bool, subset_by_index: Any = None, algorithm: Any = None
 ) -> Any:
     if subset_by_index is not None:
-        raise context.refuse("a part of the singular values is not written, only all of them")
-    return composed(batched(partial(_svd, full_matrices=full_matrices, compute_uv=compute_uv), 2))(
-        context, value
-    )
+        raise NotWritten("a part of the singular values is not written, only all of them")
+    return batched(partial(_svd, full_matrices=full_matrices, compute_uv=compute_uv), 2)(a)
+
+
+compose_for("eigh", _eigh_of_triangle)
+compose_for("svd", _svd_of_stack)
 
 
 def _tridiagonal_solve(lower: Array, diagonal: Array, upper: Array, right: Array) -> Array:
@@ -225,17 +237,17 @@ def _without_last(upper: Array) -> Array:
     return jnp.concatenate([upper[:-1], jnp.zeros_like(upper[:1])])
 
 
-@rule_for("tridiagonal_solve")
-def _tridiagonal_rule(
-    context: Context, lower: Any, diagonal: Any, upper: Any, right: Any, perturb_singular: bool = False
-) -> Any:
+def _tridiagonal(
+    lower: Array, diagonal: Array, upper: Array, right: Array, perturb_singular: bool = False
+) -> Array:
     if perturb_singular:
-        raise context.refuse("a perturbation of singular matrices is not written")
-    return composed(batched(_tridiagonal_solve, 1))(context, lower, diagonal, upper, right)
+        raise NotWritten("a perturbation of singular matrices is not written")
+    return batched(_tridiagonal_solve, 1)(lower, diagonal, upper, right)
 
 
 def _symmetric_product(a: Array, c: Array, alpha: Any, beta: Any) -> Array:
     return alpha * (a @ jnp.swapaxes(a, -1, -2)) + beta * c
 
 
-rule_for("symmetric_product")(composed(_symmetric_product))
+compose_for("tridiagonal_solve", _tridiagonal)
+compose_for("symmetric_product", _symmetric_product)
