@@ -46,7 +46,7 @@ def clash(x):
 
 
 def spectrum(x):
-    return jnp.linalg.eig(x)[0]
+    return jax.scipy.linalg.schur(x)[0]
 
 
 @cpx.component("y")
@@ -251,7 +251,7 @@ FAULTS = {
         (*EXPORT, "plant.py:clash", "--args", "[1.0, 2.0]"),
         "Exporting clash for onnx failed, at plant.py:27 (clash): TypeError: dot_general",
     ),
-    "no rule": ((*EXPORT, "plant.py:spectrum", "--args", "[[1.0]]"), "primitive `eig` on (float64[1,1])"),
+    "no rule": ((*EXPORT, "plant.py:spectrum", "--args", "[[1.0]]"), "primitive `schur` on (float64[1,1])"),
     "opset": ((*EXPORT, "plant.py:simulate", "--args", "1.0", "--opset", "7"), "opset=7 is too old"),
     "option": (
         (*EXPORT, "plant.py:simulate", "--args", "1.0", "--gradients"),
