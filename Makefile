@@ -35,12 +35,12 @@ INSTALL = $(BIN)/python -m pip install -qq --no-build-isolation --constraint $(P
 
 # Two goals install into one environment.
 .NOTPARALLEL:
-.PHONY: help demo test targets lint format types layers check clean interpreter compiler
+.PHONY: help demo test sweep lint format types layers check clean interpreter compiler
 
 help:
 	@echo "make demo         install couplax and run \`couplax demo\`; its files are left in demo/"
 	@echo "make test         install what the tests need and run them all"
-	@echo "make targets      every program of the tests' table to TensorFlow and StableHLO too; takes long"
+	@echo "make sweep      every row of the long tables of tests, to every target; takes long"
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        pyright, strict"
 	@echo "make layers       who imports whom"
@@ -55,8 +55,8 @@ demo: $(INSTALLED_DEMO) compiler
 test: $(INSTALLED_TEST) compiler
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
-targets: $(INSTALLED_TEST) compiler
-	$(BIN)/python -m pytest -n 2 --whole-table tests/export/test_program_targets.py $(ARGS)
+sweep: $(INSTALLED_TEST) compiler
+	$(BIN)/python -m pytest -n 2 --whole-table tests/export $(ARGS)
 
 lint: $(INSTALLED_LINT)
 	$(BIN)/ruff check

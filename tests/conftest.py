@@ -1,5 +1,7 @@
 """What all tests share: double precision, ranks that match, checked shapes, seeded randomness."""
 
+from collections import Counter
+
 import jax
 import jaxtyping
 import numpy as np
@@ -20,8 +22,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--whole-table",
         action="store_true",
-        help="every program to TensorFlow and StableHLO, not one a family",
+        help="every row of the long tables, and every program to every target",
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Takes of a test that is marked as a long table every so many rows, unless all are asked for."""
+    if config.getoption("--whole-table"):
+        return
+    seen: Counter[str] = Counter()
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        table = item.get_closest_marker("long_table")
+        test = item.nodeid.split("[")[0]
+        (kept if table is None or seen[test] % table.args[0] == 0 else left).append(item)
+        seen[test] += 1
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
 
 
 @pytest.fixture

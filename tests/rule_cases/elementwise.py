@@ -66,7 +66,7 @@ ELEMENTWISE = [
     unary("cube", lambda x: lax.integer_pow(x, 3), 2, dtypes=(*REALS, *SIGNED)),
     Case(
         name="polynomial",
-        fn=lambda x: jnp.polyval(jnp.array([1.0, -2.0, 3.0], x.dtype), x),
+        fn=lambda x: [jnp.polyval(jnp.array([1.0, -2.0, 3.0], x.dtype), x, unroll=k) for k in (4, 16)],
         args=matrices((7,)),
         units=16,
     ),

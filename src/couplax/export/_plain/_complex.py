@@ -274,7 +274,7 @@ def _integer_pow(context: PlainContext, z: Pair, y: int) -> Value:
 
 
 @plain_rule("polynomial")
-def _polynomial(context: PlainContext, z: Value, *coefficients: Value) -> Value:
+def _polynomial(context: PlainContext, z: Value, *coefficients: Value, unroll: Any = None) -> Value:
     result = pair(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         result = _add(multiply(result, pair(z)), pair(coefficient))

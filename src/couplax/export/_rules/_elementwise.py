@@ -105,7 +105,7 @@ def _by_squaring(context: Context, base: Any, exponent: int) -> Any:
 
 
 @rule_for("polynomial", broadcasts=True)
-def _polynomial(context: Context, value: Any, *coefficients: Any) -> Any:
+def _polynomial(context: Context, value: Any, *coefficients: Any, unroll: Any = None) -> Any:
     """Returns the sum of `coefficients[k] value^k`, by Horner's scheme."""
     result = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
