@@ -14,6 +14,7 @@ import pytest
 from jax import lax
 
 from couplax.export import to_onnx
+from programs import PROGRAMS
 
 
 def bodies(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
@@ -178,3 +179,10 @@ def test_a_second_weight_is_an_attribute_where_float32_holds_it(weight: Any, dty
     lengths = np.linspace(0.01, 0.02, 400).astype(dtype)
     counts = fused(lambda y: lax.scan(turn, y, lengths)[0], START.astype(dtype))
     assert counts == {"Cos": 1, "Gemm": 1, **({"Mul": 1} if muls else {})}
+
+
+def test_a_reshape_that_a_branch_gives_is_a_row_too() -> None:
+    # Anderson's loop has one, in the branch that mixes what it remembers.
+    (program,) = (each for each in PROGRAMS if each.name == "Sellar, Anderson")
+    (came, *_), wanted = runs(to_onnx(program.fn, *program.args), *program.args), program.fn(*program.args)
+    np.testing.assert_allclose(came, jax.tree.leaves(wanted)[0], rtol=1e-10)

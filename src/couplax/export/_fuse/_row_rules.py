@@ -97,10 +97,11 @@ def _is_flat_on_both_sides(node: ir.Node) -> bool:
     return rank(node.inputs[0]) < 2 and _is_flat(node.outputs[0])
 
 
-def _vanish(_: Editor, node: ir.Node) -> None:
-    """Lets what reads the node read its input; what a graph gives must be made there, and stays."""
+def _vanish(editor: Editor, node: ir.Node) -> None:
+    """Lets what reads the node read its input; what a graph gives must be made there, and is made a row."""
     value, output, graph = node.inputs[0], node.outputs[0], node.graph
     if value is None or graph is None or output.is_graph_output():
+        node.replace_input_with(1, editor.integers(list(type_of(output).shape)))
         return
     output.replace_all_uses_with(value)
     graph.remove(node, safe=True)
