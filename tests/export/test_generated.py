@@ -33,7 +33,7 @@ def numbers(dtype: Any) -> st.SearchStrategy[Any]:
     """Returns edge values and ordinary ones, half and half."""
     if np.issubdtype(dtype, np.floating):
         width = np.dtype(dtype).itemsize * 8
-        ordinary: Any = st.floats(-8, 8, width=width)
+        ordinary: Any = st.floats(-8, 8, width=width)  # pyright: ignore[reportArgumentType]  # 32 or 64
     else:
         ordinary = st.integers(0 if np.dtype(dtype).kind == "u" else -9, 9)
     return ordinary | st.sampled_from(list(edges(dtype)))

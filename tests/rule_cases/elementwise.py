@@ -80,8 +80,9 @@ ELEMENTWISE = [
     unary("sinh", lax.sinh, 2e3),
     unary("cosh", lax.cosh, 2e3),
     unary("tanh", lax.tanh, 8),
-    unary("asinh", lax.asinh, 8),
-    unary("acosh", lax.acosh, 8),
+    # Not in half precision, where JAX 0.12 itself casts a constant that overflows, and warns.
+    unary("asinh", lax.asinh, 8, dtypes=FLOATS),
+    unary("acosh", lax.acosh, 8, dtypes=FLOATS),
     unary("atanh", lax.atanh, 8),
     unary("erf", lax.erf, 8),
     unary("erfc", lax.erfc, 64),

@@ -17,6 +17,13 @@ from couplax.solve._check import AbstractReport, Array, Lane, passed, tied
 class Told(AbstractReport):
     """Raises with what it was told."""
 
+    @property
+    def meanings(self) -> tuple[str, ...]:
+        return ("it is negative",)
+
+    def which(self, leaves: Sequence[Any]) -> Any:
+        return 0
+
     def error(self, leaves: Sequence[Array], lane: Lane, *, compiled: bool) -> Exception:
         return ValueError(f"{[leaf.tolist() for leaf in leaves]} at {lane.index}, compiled: {compiled}")
 
