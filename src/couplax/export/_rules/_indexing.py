@@ -123,9 +123,12 @@ def _known_offsets(parts: Sequence[int], weights: Sequence[int]) -> np.ndarray:
 
 def scatter_flat(context: Context, value: Any, places: Any, updates: Any, reduction: str) -> Any:
     """Returns `value` with `updates` put at `places` of its flattened elements."""
-    sizes, count = type_of(value).shape, count_of(type_of(updates).shape)
+    sizes, count, dtype = type_of(value).shape, count_of(type_of(updates).shape), type_of(value).dtype
+    if dtype == np.float16 and reduction != "none":
+        # ONNX Runtime has no kernel for it in half precision.
+        value, updates = context.cast(value, np.float32), context.cast(updates, np.float32)
     flat = context.reshape(value, [count_of(sizes)])
     parts = context.reshape(places, [count]), context.reshape(updates, [count])
     # Elements are put one after the other, so that those put at one place add up.
     done = context.op("ScatterElements", flat, *parts, shape=type_of(flat).shape, axis=0, reduction=reduction)
-    return context.reshape(done, sizes)
+    return context.cast(context.reshape(done, sizes), dtype)
