@@ -40,7 +40,7 @@ INSTALL = $(BIN)/python -m pip install -qq --no-build-isolation --constraint $(P
 help:
 	@echo "make demo         install couplax and run \`couplax demo\`; its files are left in demo/"
 	@echo "make test         install what the tests need and run them all"
-	@echo "make sweep      every row of the long tables of tests, to every target; takes long"
+	@echo "make sweep        every row of the long tables of tests, to every target; takes long"
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        pyright, strict"
 	@echo "make layers       who imports whom"

@@ -57,6 +57,12 @@ def test_verification_wants_a_status_of_0_where_jax_gives_numbers() -> None:
         cpx.verify(proto, lambda x: {"start": x, "end": 2**4 * x}, 6.0).assert_ok()
 
 
+def test_a_program_staged_with_a_status_is_verified_with_it() -> None:
+    staged = cpx.stage(checked, 1.0, failures="status")
+    proto = cpx.to_onnx(staged, 1.0, failures="status")
+    assert [entry.name for entry in proto.graph.output] == ["out.end", "out.start", "status"]
+
+
 def test_stablehlo_gives_a_pair() -> None:
     read = cpx.from_stablehlo(cpx.to_stablehlo(checked, 1.0, failures="status"))
     result, status = read(3.0)

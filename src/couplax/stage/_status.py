@@ -17,7 +17,7 @@ import numpy as np
 
 from couplax._compat import scan_counts
 from couplax._errors import StageError
-from couplax._source import has_user_line, where
+from couplax._source import user_line, where
 from couplax.stage._interpret import Value, bind, interpret, trace
 
 FINE = "no check fired"
@@ -62,8 +62,8 @@ def _number(jaxpr: Any, meanings: list[str], codes: dict[int, int]) -> None:
     for eqn in jaxpr.eqns:
         if eqn.primitive is check_p and id(eqn) not in codes:
             codes[id(eqn)] = len(meanings)
-            place = f" ({where(eqn)})" if has_user_line(eqn) else ""
-            meanings += [meaning + place for meaning in eqn.params["meanings"]]
+            place = user_line(eqn)
+            meanings += [f"{said} ({place})" if place else said for said in eqn.params["meanings"]]
         for inner in jec.jaxprs_in_params(eqn.params):
             _number(getattr(inner, "jaxpr", inner), meanings, codes)
 
