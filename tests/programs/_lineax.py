@@ -100,5 +100,5 @@ PROGRAMS = (
     Program(name="Lineax of a Jacobian", fn=_jacobian, args=(np.array([0.5, -0.2, 1.0]), _VECTOR)),
     Program(name="Lineax of a function", fn=_function, args=(np.array([0.5, 0.2, 1.0]), _VECTOR)),
     Program(name="Lineax gradient", fn=_gradient, args=(_GENERAL, _VECTOR)),
-    Program(name="Lineax, several vectors", fn=_inverted, args=(_GENERAL, _GENERAL.T)),
+    Program(name="Lineax, several vectors", fn=_inverted, args=(_GENERAL, _POSITIVE)),
 )
