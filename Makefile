@@ -35,7 +35,7 @@ INSTALL = $(BIN)/python -m pip install -qq --no-build-isolation --constraint $(P
 
 # Two goals install into one environment.
 .NOTPARALLEL:
-.PHONY: help demo test sweep lint format types layers check clean interpreter compiler
+.PHONY: help demo test sweep lint format types layers pages check clean interpreter compiler
 
 help:
 	@echo "make demo         install couplax and run \`couplax demo\`; its files are left in demo/"
@@ -44,6 +44,7 @@ help:
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        pyright, strict"
 	@echo "make layers       who imports whom"
+	@echo "make pages        write docs/primitives.md anew from the tables of rules and cases"
 	@echo "make check        lint, types and tests"
 	@echo "make format       write the code in its format"
 	@echo "make interpreter  print the interpreter that PYTHON ($(PYTHON)) names"
@@ -67,6 +68,9 @@ types: $(INSTALLED_LINT)
 
 layers: $(INSTALLED_TEST)
 	$(BIN)/python -m pytest -q tests/test_layers.py
+
+pages: $(INSTALLED_TEST)
+	PYTHONPATH=tests $(BIN)/python tests/primitives_page.py
 
 check: lint types test
 

@@ -21,6 +21,9 @@ _SUMS = frozenset(
 )
 """Primitives that are linear in all their numbers."""
 
+BY_PARTS = _MOVES | _SUMS
+"""Primitives that do to each part of a complex number what they do to the whole."""
+
 
 def by_parts(context: PlainContext, values: list[Value]) -> Value:
     """Returns what the equation gives, each part by itself; other inputs, such as indices, serve them all."""
@@ -31,7 +34,7 @@ def by_parts(context: PlainContext, values: list[Value]) -> Value:
         return _on_words(context, values)
     if name in COMPOSITIONS:
         return _composed(context, values)
-    if name not in _MOVES | _SUMS:
+    if name not in BY_PARTS:
         raise context.refuse("it is not written for complex numbers")
     real, imag = (_on_part(context, values, part) for part in ("real", "imag"))
     if context.eqn.primitive.multiple_results:
