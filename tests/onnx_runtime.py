@@ -4,11 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import onnxruntime
 
 from couplax.export import to_onnx
 from couplax.export._plain import parts_of
+from couplax.export._runtime import run
 
 
 def outputs_of(fn: Callable[..., Any], *args: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -19,11 +21,10 @@ def outputs_of(fn: Callable[..., Any], *args: Any) -> tuple[list[np.ndarray], li
     session = onnxruntime.InferenceSession(
         proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    names = [entry.name for entry in session.get_inputs()]
-    came = session.run(None, dict(zip(names, plain_leaves(args), strict=True)))
+    came = run(session, plain_leaves(args))
     with np.errstate(all="ignore"):
         wanted = plain_leaves(jax.jit(lambda *values: fn(*values))(*args))
-    return [np.asarray(output) for output in came], wanted
+    return came, wanted
 
 
 def plain_leaves(tree: Any) -> list[np.ndarray]:
@@ -46,7 +47,7 @@ def faults(fn: Callable[..., Any], *args: Any, units: float = 0, whole: bool = F
 def difference(came: np.ndarray, wanted: np.ndarray, units: float, *, whole: bool = False) -> str:
     """Returns where `came` is not `wanted` to `units` in the last place; nothing where it is."""
     assert (came.dtype, came.shape) == (wanted.dtype, wanted.shape)
-    if not np.issubdtype(wanted.dtype, np.floating):
+    if not jnp.issubdtype(wanted.dtype, jnp.floating):
         wrong = came != wanted
     else:
         wrong = _apart(came, wanted, units, whole)
@@ -57,7 +58,7 @@ def difference(came: np.ndarray, wanted: np.ndarray, units: float, *, whole: boo
 
 
 def _apart(came: np.ndarray, wanted: np.ndarray, units: float, whole: bool) -> np.ndarray:
-    limits = np.finfo(wanted.dtype)
+    limits = jnp.finfo(wanted.dtype)
     with np.errstate(invalid="ignore", over="ignore"):
         size = np.abs(wanted)
         if whole:

@@ -148,6 +148,7 @@ date.
 - **Keys, complex**: whether it goes out on random keys or complex numbers too; the factorisations do so on
   complex matrices.
 - **Types**: those of the cases named: `f` floats, `c` complex, `i` and `u` integers, with their bits.
+  What goes out in `f32` does in bfloat16 too: `tests/export/test_bfloat16.py`.
 - **Shown by**: cases in `tests/rule_cases` that hold little else, at most three. `tests/export/test_rules.py`
   exports each, runs it in ONNX Runtime and compares it with JAX, at NaN, infinities and the ends of the range
   too.

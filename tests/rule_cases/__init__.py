@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 FLOATS = (np.float32, np.float64)
@@ -33,8 +34,8 @@ class Case:
 
 def edges(dtype: Any) -> np.ndarray:
     """Returns the values at which rules go wrong."""
-    if np.issubdtype(dtype, np.floating):
-        large, tiny = np.finfo(dtype).max, np.finfo(dtype).tiny
+    if jnp.issubdtype(dtype, jnp.floating):
+        large, tiny = jnp.finfo(dtype).max, jnp.finfo(dtype).tiny
         some = [
             0.0,
             -0.0,

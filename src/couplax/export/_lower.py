@@ -15,7 +15,15 @@ from couplax._source import user_line, where
 from couplax.export._builder import Builder
 from couplax.export._context import Context
 from couplax.export._table import Entry, OnnxRules
-from couplax.export._types import TensorType, broadcast_shapes, describe_aval, is_plain, tensor_type, type_of
+from couplax.export._types import (
+    TensorType,
+    broadcast_shapes,
+    describe_aval,
+    is_bfloat16,
+    is_plain,
+    tensor_type,
+    type_of,
+)
 from couplax.foreign._primitives import FOREIGN_PRIMITIVES
 
 
@@ -51,7 +59,8 @@ def lower(
 
 def _entry(rules: OnnxRules, eqn: jec.JaxprEqn) -> Entry:
     avals = [atom.aval for atom in (*eqn.invars, *eqn.outvars)]
-    odd = next((aval for aval in avals if not is_plain(aval)), None)
+    casts = eqn.primitive.name == "convert_element_type"
+    odd = next((aval for aval in avals if not is_plain(aval) and not (casts and is_bfloat16(aval))), None)
     inputs = ", ".join(map(describe_aval, (atom.aval for atom in eqn.invars)))
     reached = f"JAX primitive `{eqn.primitive.name}` on ({inputs}), reached at {where(eqn)}"
     if eqn.primitive in FOREIGN_PRIMITIVES and eqn.primitive.name not in rules:

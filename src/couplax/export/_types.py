@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from couplax._sizes import Size, is_open, is_symbolic
@@ -70,6 +71,15 @@ def is_plain(aval: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
+def is_bfloat16(aval: Any) -> bool:
+    """Returns whether `aval` is of numbers that ONNX Runtime keeps, and computes with in float32."""
+    return getattr(aval, "dtype", None) == jnp.bfloat16
+
+
 def describe_aval(aval: Any) -> str:
     """Returns `aval` as one word, such as `float64[3]`."""
-    return describe(jax.ShapeDtypeStruct(aval.shape, aval.dtype)) if is_plain(aval) else str(aval).lstrip("~")
+    return (
+        describe(jax.ShapeDtypeStruct(aval.shape, aval.dtype))
+        if is_plain(aval) or is_bfloat16(aval)
+        else str(aval).lstrip("~")
+    )

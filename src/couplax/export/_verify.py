@@ -18,6 +18,7 @@ from couplax.export._drawn_sizes import at_drawn_sizes
 from couplax.export._names import MEANINGS
 from couplax.export._plain import is_key, parts_of
 from couplax.export._report import Comparison, VerifyReport
+from couplax.export._runtime import run
 
 # Both sides round every operation, and call different implementations of `exp`, `sin`, ... that differ by an
 # ulp or two. A few hundred operations in a row so keep some 12 of float64's 16 digits and 6 of float32's 7,
@@ -146,12 +147,11 @@ def _moved(value: Any, generator: np.random.Generator) -> Any:
 
 
 def _run(session: onnxruntime.InferenceSession, values: Any) -> list[np.ndarray]:
-    names = [entry.name for entry in session.get_inputs()]
-    flat = _parts(values)
-    if len(names) != len(flat):
-        raise VerificationError(f"The file takes {len(names)} inputs, and the function {len(flat)}.")
+    wanted, flat = len(session.get_inputs()), _parts(values)
+    if wanted != len(flat):
+        raise VerificationError(f"The file takes {wanted} inputs, and the function {len(flat)}.")
     try:
-        return [np.asarray(output) for output in session.run(None, dict(zip(names, flat, strict=True)))]
+        return run(session, flat)
     except _ORT_ERRORS as error:
         raise VerificationError(
             f"ONNX Runtime {onnxruntime.__version__} does not run the file: {error}"

@@ -9,16 +9,18 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from couplax._errors import ExportError
+from couplax.export._bfloat16 import holds_bfloat16, widened
 from couplax.export._builder import Builder
 from couplax.export._fuse import fuse
 from couplax.export._given import staged_for_export
+from couplax.export._half_size import register_at_half_size
 from couplax.export._kernels import LOWEST_OPSET
 from couplax.export._lower import lower
 from couplax.export._names import Names, check_names, input_names, output_names
 from couplax.export._notes import annotate, metadata
 from couplax.export._plain import parted, plain
 from couplax.export._table import ONNX_RULES, OnnxRules
-from couplax.export._types import describe_aval, is_plain, tensor_type
+from couplax.export._types import describe_aval, is_bfloat16, is_plain, tensor_type
 
 
 def written(
@@ -37,10 +39,13 @@ def written(
     names = taken, parted(output_names(fn, staged, outputs), staged.jaxpr.out_avals)
     check_names(*names)
     builder = Builder([*names[0], *names[1]])
-    graph = _graph(builder, plain(staged.jaxpr), *names, ONNX_RULES if rules is None else rules)
+    graph = _graph(builder, plain(widened(staged.jaxpr)), *names, ONNX_RULES if rules is None else rules)
     fuse(builder, graph)
-    for constant in builder.constants:
-        graph.register_initializer(constant)
+    if holds_bfloat16(staged.jaxpr.jaxpr):
+        register_at_half_size(graph, builder.constants)
+    else:
+        for constant in builder.constants:
+            graph.register_initializer(constant)
     annotate(graph, fn)
     said = metadata(fn, [*names[0], *names[1]], staged.meanings)
     return _model(graph, _opset(builder, opset), said)
@@ -67,7 +72,7 @@ def _graph(
 def _check_types(closed: jec.ClosedJaxpr, inputs: Sequence[str]) -> None:
     """Returns nothing; raises where ONNX Runtime cannot compute with an input, or nothing comes out."""
     for name, aval in zip(inputs, closed.in_avals, strict=True):
-        if not is_plain(aval):
+        if not is_plain(aval) and not is_bfloat16(aval):
             raise ExportError(
                 f"Input `{name}` is {describe_aval(aval)}, in which ONNX Runtime computes nothing. Pass "
                 "real numbers or integers, such as float32."

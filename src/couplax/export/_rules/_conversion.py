@@ -17,6 +17,9 @@ def _convert_element_type(
     dtype = np.dtype(new_dtype)
     if jnp.issubdtype(type_of(value).dtype, jnp.floating) and dtype.kind in "iu":
         return _to_integer(context, value, dtype)
+    if dtype == jnp.bfloat16:
+        # Nothing but a cast back is done in it, no broadcast either.
+        value = context.full(value, context.out.shape)
     return context.cast(value, dtype)
 
 
