@@ -12,8 +12,9 @@ import jax.extend.core as jec
 import jax.numpy as jnp
 import numpy as np
 
+from couplax.stage._fold import fold
 from couplax.stage._interpret import Value, is_known
-from couplax.stage._known import Budget, fold, identical, is_foldable
+from couplax.stage._known import Budget, identical, is_foldable
 
 
 @dataclass(frozen=True, slots=True)

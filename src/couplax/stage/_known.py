@@ -11,7 +11,7 @@ import numpy as np
 
 from couplax._sizes import is_open
 from couplax.foreign._primitives import FOREIGN_PRIMITIVES
-from couplax.stage._interpret import Value, bind, is_known
+from couplax.stage._interpret import Value, is_known
 
 _HOST_CALLS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
 
@@ -40,8 +40,13 @@ class Budget:
 
 
 def is_foldable(eqn: jec.JaxprEqn, inputs: Sequence[Value], budget: Budget) -> bool:
-    """Returns whether `eqn` may be run now: inputs known, no host code, no array out of proportion."""
+    """Returns whether `eqn` may be run now: inputs known, no host code, no array out of proportion.
+
+    Of a `cond` its rule runs the one branch that is taken.
+    """
     if not all(is_known(value) for value in inputs) or eqn.effects or waits_for_run(eqn):
+        return False
+    if eqn.primitive.name == "cond":
         return False
     size = sum(_elements(var.aval) for var in eqn.outvars)
     return size <= max(budget.elements, sum(np.size(value) for value in inputs))
@@ -49,12 +54,6 @@ def is_foldable(eqn: jec.JaxprEqn, inputs: Sequence[Value], budget: Budget) -> b
 
 def _elements(aval: Any) -> int:
     return int(np.prod(getattr(aval, "shape", ())))
-
-
-def fold(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> list[Value]:
-    """Returns the outputs of `eqn`, run here and now."""
-    with jax.ensure_compile_time_eval():
-        return bind(eqn, inputs)
 
 
 def waits_for_run(eqn: jec.JaxprEqn) -> bool:

@@ -15,8 +15,9 @@ import jax.extend.core as jec
 from couplax.stage._branches import specialise_and, specialise_cond, specialise_or, specialise_select
 from couplax.stage._cases import CaseTable, decided, fold_cases
 from couplax.stage._context import Residuals, SpecialiseContext
+from couplax.stage._fold import fold
 from couplax.stage._interpret import Value, interpret, trace
-from couplax.stage._known import Budget, fold, is_foldable
+from couplax.stage._known import Budget, is_foldable
 from couplax.stage._scan import specialise_scan
 from couplax.stage._while import specialise_while
 
