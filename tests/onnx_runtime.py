@@ -11,6 +11,7 @@ import onnxruntime
 from couplax.export import to_onnx
 from couplax.export._plain import parts_of
 from couplax.export._runtime import run
+from differences import difference
 
 
 def outputs_of(fn: Callable[..., Any], *args: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -40,30 +41,11 @@ def faults(fn: Callable[..., Any], *args: Any, units: float = 0, whole: bool = F
     """
     came, wanted = outputs_of(fn, *args)
     assert len(came) == len(wanted)
-    found = [difference(*pair, units, whole=whole) for pair in zip(came, wanted, strict=True)]
+    found = [in_units(*pair, units, whole=whole) for pair in zip(came, wanted, strict=True)]
     return [f"output {number}: {fault}" for number, fault in enumerate(found) if fault]
 
 
-def difference(came: np.ndarray, wanted: np.ndarray, units: float, *, whole: bool = False) -> str:
+def in_units(came: np.ndarray, wanted: np.ndarray, units: float, *, whole: bool = False) -> str:
     """Returns where `came` is not `wanted` to `units` in the last place; nothing where it is."""
-    assert (came.dtype, came.shape) == (wanted.dtype, wanted.shape)
-    if not jnp.issubdtype(wanted.dtype, jnp.floating):
-        wrong = came != wanted
-    else:
-        wrong = _apart(came, wanted, units, whole)
-    return "; ".join(
-        f"at {np.argwhere(wrong)[k]}: {came[wrong][k]!r}, JAX {wanted[wrong][k]!r}"
-        for k in range(min(4, wrong.sum()))
-    )
-
-
-def _apart(came: np.ndarray, wanted: np.ndarray, units: float, whole: bool) -> np.ndarray:
-    limits = jnp.finfo(wanted.dtype)
-    with np.errstate(invalid="ignore", over="ignore"):
-        size = np.abs(wanted)
-        if whole:
-            size = np.max(size, where=np.isfinite(size), initial=0)
-        # JAX on the CPU flushes subnormal numbers to zero; ONNX Runtime keeps them.
-        near = np.abs(came - wanted) <= units * limits.eps * size + 2 * limits.tiny
-        same = (came == wanted) | (np.isnan(came) & np.isnan(wanted)) | near
-    return ~same | (np.isinf(wanted) & (came != wanted))
+    floats = jnp.issubdtype(wanted.dtype, jnp.floating)
+    return difference(came, wanted, units * float(jnp.finfo(wanted.dtype).eps) if floats else 0, whole=whole)

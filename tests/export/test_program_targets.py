@@ -9,7 +9,8 @@ import pytest
 
 from couplax.export import from_stablehlo, to_stablehlo, to_tensorflow
 from couplax.stage import Staged, stage
-from programs import FAMILIES, Program, difference, in_dtype
+from differences import difference
+from programs import FAMILIES, Program, in_dtype
 
 pytest.importorskip("tensorflow", reason="the extra `tensorflow` is not installed")
 
@@ -56,7 +57,7 @@ def faults(written: Any, program: Program, trials: Sequence[Any]) -> list[str]:
     return [
         fault
         for came, wanted in pairs
-        if (fault := difference(np.asarray(came), np.asarray(wanted), program.tolerance))
+        if (fault := difference(np.asarray(came), np.asarray(wanted), program.tolerance, whole=True))
     ]
 
 

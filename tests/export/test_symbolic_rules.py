@@ -10,7 +10,7 @@ import pytest
 
 import couplax as cpx
 from couplax._struct import with_sizes
-from onnx_runtime import difference, plain_leaves
+from onnx_runtime import in_units, plain_leaves
 from rule_cases import Case
 from rule_cases.elementwise import CONVERSIONS, ELEMENTWISE
 from rule_cases.indexing import INDEXING
@@ -88,7 +88,7 @@ def test_a_rule_serves_an_open_size_or_says_that_it_does_not(case: Case) -> None
     with np.errstate(all="ignore"):
         wanted = plain_leaves(jax.jit(case.fn)(*args))
     pairs = zip(came, wanted, strict=True)
-    assert not [fault for pair in pairs if (fault := difference(*pair, case.units, whole=case.whole))]
+    assert not [fault for pair in pairs if (fault := in_units(*pair, case.units, whole=case.whole))]
 
 
 def written(case: Case, structs: list[Any]) -> onnx.ModelProto | str:

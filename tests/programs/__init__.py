@@ -12,7 +12,6 @@ from programs import (
     _saves,
     _stochastic,
 )
-from programs._difference import difference as difference
 from programs._program import Program as Program
 from programs._program import in_dtype as in_dtype
 

@@ -11,21 +11,21 @@ from programs._fields import RATES, ROBERTSON, robertson, van_der_pol
 from programs._program import Program
 
 
-def _stiff(solver: Any) -> Callable[..., Any]:
-    def solve(y0: Any, stiffness: Any) -> Any:
+def _adaptive(terms: Any, solver: Any, rtol: float, atol: float, t1: float = 1.0) -> Callable[..., Any]:
+    """Returns an adaptive solve from 0 to `t1`, and how many steps it took."""
+
+    def solve(y0: Any, args: Any) -> Any:
+        controller = diffrax.PIDController(rtol=rtol, atol=atol)
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(van_der_pol),
-            solver,
-            t0=0.0,
-            t1=1.0,
-            dt0=0.01,
-            y0=y0,
-            args=stiffness,
-            stepsize_controller=diffrax.PIDController(rtol=1e-5, atol=1e-7),
+            terms, solver, t0=0.0, t1=t1, dt0=0.01, y0=y0, args=args, stepsize_controller=controller
         )
         return solution.ys, solution.stats["num_steps"]
 
     return solve
+
+
+def _stiff(solver: Any) -> Callable[..., Any]:
+    return _adaptive(diffrax.ODETerm(van_der_pol), solver, 1e-5, 1e-7)
 
 
 def _split(solver: Any) -> Callable[..., Any]:
@@ -34,36 +34,12 @@ def _split(solver: Any) -> Callable[..., Any]:
         diffrax.ODETerm(lambda t, y, args: jnp.broadcast_to(args * jnp.cos(t), y.shape)),
         diffrax.ODETerm(lambda t, y, args: -args * y),
     )
-
-    def solve(y0: Any, stiffness: Any) -> Any:
-        solution = diffrax.diffeqsolve(
-            terms,
-            solver,
-            t0=0.0,
-            t1=1.0,
-            dt0=0.01,
-            y0=y0,
-            args=stiffness,
-            stepsize_controller=diffrax.PIDController(rtol=1e-3, atol=1e-6),
-        )
-        return solution.ys, solution.stats["num_steps"]
-
-    return solve
+    return _adaptive(terms, solver, 1e-3, 1e-6)
 
 
-def _backward(y0: Any, rate: Any) -> Any:
-    controller = diffrax.PIDController(rtol=1e-3, atol=1e-5)
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(lambda t, y, args: -args * y**3),
-        diffrax.ImplicitEuler(),
-        t0=0.0,
-        t1=0.5,
-        dt0=0.01,
-        y0=y0,
-        args=rate,
-        stepsize_controller=controller,
-    )
-    return solution.ys, solution.stats["num_steps"]
+_backward = _adaptive(
+    diffrax.ODETerm(lambda t, y, args: -args * y**3), diffrax.ImplicitEuler(), 1e-3, 1e-5, t1=0.5
+)
 
 
 def _reactions(y0: Any, rates: Any) -> Any:
