@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import couplax as cpx
-from couplax._sizes import shape_at, size_at, solved, symbols_in
+from couplax._errors import StageError
+from couplax._sizes import INTEGERS, _computed, _parsed, shape_at, size_at, solved, symbols_in
 from couplax._struct import with_sizes
 
 
@@ -84,3 +85,8 @@ def test_a_name_that_no_size_gives_stays_out() -> None:
     sizes = jax.export.symbolic_shape("n*m, floordiv(k, 2)")
     assert solved(list(zip(sizes, (6, 4), strict=True))) == {}
     assert symbols_in(sizes[0]) == {"n", "m"}
+
+
+def test_a_size_of_another_form_is_refused_with_what_serves() -> None:
+    with pytest.raises(StageError, match=r"`sqrt\(n\)` is of a form.*`floordiv`.*give an integer"):
+        _computed(_parsed("sqrt(n) + 1"), {"n": 4}, INTEGERS)

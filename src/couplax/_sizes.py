@@ -15,6 +15,8 @@ from typing import Any
 
 import jax.export
 
+from couplax._errors import StageError
+
 Size = Any
 """An integer, or what JAX has for one that is open."""
 
@@ -160,4 +162,8 @@ def _computed(node: ast.expr, symbols: Mapping[str, Number], arithmetic: Arithme
         case ast.Call(func=ast.Name(id=name), args=parts) if name in arithmetic.operations:
             return reduce(arithmetic.operations[name], map(of, parts))
         case _:
-            raise NotImplementedError(f"the size `{ast.unparse(node)}` is of a form that is not known here")
+            raise StageError(
+                f"The open size `{ast.unparse(node)}` is of a form that couplax cannot compute; sums, "
+                "products, powers, `floordiv`, `mod`, `max` and `min` of names and integers it can. Write "
+                "that size otherwise, or give an integer in its place."
+            )

@@ -293,11 +293,12 @@ def test_a_function_spread_over_devices_is_named_with_its_place() -> None:
 @pytest.mark.parametrize("error", [ValueError, KeyError, NotImplementedError])
 def test_an_implementation_that_fails_for_a_tracer_is_named(error: type[Exception]) -> None:
     def impl(x: Any) -> Any:
-        raise error("not for tracers")
+        raise error("not for tracers\nwhich are more than can be said in a line")
 
     choosy_p = wrapping(f"choosy_{error.__name__}", impl)
-    with pytest.raises(StageError, match=f"`choosy_{error.__name__}`, reached at test_finalise.py"):
+    with pytest.raises(StageError, match=f"`choosy_{error.__name__}`, reached at test_finalise.py") as caught:
         cpx.stage(lambda x: choosy_p.bind(x), 1.0)
+    assert len(str(caught.value).splitlines()) == 2
 
 
 def test_a_users_rule_is_used_and_gets_params_by_name() -> None:

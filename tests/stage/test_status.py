@@ -139,3 +139,22 @@ def test_a_solve_of_a_model_is_named() -> None:
 def test_another_word_for_failures_is_refused() -> None:
     with pytest.raises(StageError, match=r"failures='stat' is not known\. Choose one of `nan`, `status`"):
         cpx.stage(checked, 1.0, failures="stat")  # pyright: ignore[reportArgumentType]  # wrong on purpose
+
+
+def test_what_is_staged_is_not_staged_anew_with_other_failures() -> None:
+    staged = cpx.stage(checked, 1.0, failures="status")
+    assert cpx.stage(staged, 1.0) is cpx.stage(staged, 1.0, failures="status") is staged
+    with pytest.raises(StageError, match=r'staged with failures="status".*failures="nan" came'):
+        cpx.stage(staged, 1.0, failures="nan")
+
+
+def test_statuses_are_those_that_can_occur() -> None:
+    def two(x: Any, n: Any) -> Any:
+        which = jnp.where(n > 3, 2, 0)
+        x = eqx.branched_error_if(x, x > 1, which, ["is large", "is odd", "is late"])
+        return jax.lax.fori_loop(0, n, lambda i, c: eqx.error_if(c + 1, c > 9, "grew"), x)
+
+    staged = cpx.stage(two, 1.0, 4, failures="status")
+    said = [meaning.split(" (")[0] for meaning in staged.meanings]
+    assert said == [FINE, "is large", "is odd", "is late", "grew"]
+    assert list(staged.statuses) == [0, 1, 3, 4]

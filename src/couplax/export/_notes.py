@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -17,19 +17,19 @@ Notes = Mapping[str, str]
 """What is known of a variable: its `units`, its `description`."""
 
 
-def metadata(fn: Callable[..., Any], names: Iterable[str], meanings: Sequence[str]) -> dict[str, str]:
+def metadata(fn: Callable[..., Any], names: Iterable[str], statuses: Mapping[int, str]) -> dict[str, str]:
     """Returns what the metadata of a file of `fn` says, by key.
 
     Args:
         names: the file's inputs and outputs.
-        meanings: what each status means; nothing where there is none.
+        statuses: what each status means; nothing where there is none.
     """
     said = {name: dict(notes) for name, notes in _notes_of(fn, names).items()}
     kept = {"couplax": package_version("couplax"), "jax": package_version("jax")}
     if said:
         kept[VARIABLES] = json.dumps(said, ensure_ascii=False)
-    if meanings:
-        kept[MEANINGS] = json.dumps(dict(enumerate(meanings)))
+    if statuses:
+        kept[MEANINGS] = json.dumps(statuses)
     return kept
 
 

@@ -59,7 +59,7 @@ class Wanted:
     """
 
     target: str
-    failures: Any = "nan"
+    failures: Any = None
     gradients: bool = False
     portable: bool = False
 

@@ -20,7 +20,7 @@ def to_onnx(
     inputs: Names = None,
     outputs: Names = None,
     opset: int | None = None,
-    failures: Any = "nan",
+    failures: Any = None,
     verify: bool = True,
     rules: OnnxRules | None = None,
 ) -> "onnx.ModelProto":
@@ -37,10 +37,11 @@ def to_onnx(
         outputs: the names of the flat outputs; by default `fn.outputs`, else `out`, or `out_0`, `out_1`, ...
         opset: the ONNX operator set; by default the lowest that serves, so that old runtimes can run the
             file.
-        failures: what becomes of a run-time check such as `eqx.error_if`. `"nan"`: what is computed from what
-            was checked is NaN (integers 0) where it fires. `"status"`: the file has one more output, the
-            integer `status`, 0 where no check fired, else which one did first; what each number means stands
-            as JSON under `couplax.status` in the file's metadata. `"ignore"`: checks are dropped.
+        failures: what becomes of a run-time check such as `eqx.error_if`. `"nan"`, the default: what is
+            computed from what was checked is NaN (integers 0) where it fires. `"status"`: the file has one
+            more output, the integer `status`, 0 where no check fired, else which one did first; what each
+            number means that can occur stands as JSON under `couplax.status` in the file's metadata.
+            `"ignore"`: checks are dropped. What `couplax.stage` made stays as it was staged.
         verify: whether to run the file and compare it with JAX, on `args` and near them.
         rules: the table of rules; by default couplax's own with those registered by
             `couplax.export.rule_for`.
@@ -72,7 +73,7 @@ def save_onnx(
     inputs: Names = None,
     outputs: Names = None,
     opset: int | None = None,
-    failures: Any = "nan",
+    failures: Any = None,
     verify: bool = True,
     rules: OnnxRules | None = None,
     largest: int | None = None,

@@ -15,7 +15,7 @@ def to_stablehlo(
     fn: Callable[..., Any],
     *args: Any,
     platforms: Sequence[str] | None = None,
-    failures: Any = "nan",
+    failures: Any = None,
     gradients: bool = False,
     portable: bool = False,
 ) -> bytes:
@@ -29,8 +29,8 @@ def to_stablehlo(
         args: arrays, Python numbers or structs, or pytrees of them; a struct, a `jax.ShapeDtypeStruct` or a
             `couplax.struct`, may have names for sizes.
         platforms: where it is to run, of "cpu", "cuda", "rocm" and "tpu"; by default what JAX runs on here.
-        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"`, `"status"` (the function
-            then gives a pair of its result and the status) or `"ignore"`, as for `to_onnx`.
+        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"`, the default, `"status"`
+            (the function then gives a pair of its result and the status) or `"ignore"`, as for `to_onnx`.
         gradients: whether the bytes hold the function's reverse derivative too.
         portable: whether factorisations are written out in plain operations, for runtimes other than JAX;
             otherwise they are calls of the libraries that come with JAX, which are faster for large matrices.

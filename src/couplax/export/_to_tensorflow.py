@@ -21,7 +21,7 @@ def to_tensorflow(
     *args: Any,
     inputs: Names = None,
     platforms: Sequence[str] | None = None,
-    failures: Any = "nan",
+    failures: Any = None,
     gradients: bool = False,
 ) -> Any:
     """Returns `fn` at `args` as a `tf.function`, which `tf.saved_model.save` writes like any other.
@@ -36,8 +36,8 @@ def to_tensorflow(
             `couplax.struct`, may have names for sizes, which are None to TensorFlow.
         inputs: the names of the flat inputs, as for `to_onnx`; a dot becomes an underscore to TensorFlow.
         platforms: where it is to run, of "cpu", "cuda", "rocm" and "tpu"; by default what JAX runs on here.
-        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"`, `"status"` (the function
-            then gives a pair of its result and the status) or `"ignore"`, as for `to_onnx`.
+        failures: what becomes of a run-time check such as `eqx.error_if`: `"nan"`, the default, `"status"`
+            (the function then gives a pair of its result and the status) or `"ignore"`, as for `to_onnx`.
         gradients: whether `tf.GradientTape` can differentiate it, once. To keep the gradient in a file, save
             with `tf.saved_model.SaveOptions(experimental_custom_gradients=True)`.
 
@@ -61,7 +61,7 @@ def save_tensorflow(
     inputs: Names = None,
     outputs: Names = None,
     platforms: Sequence[str] | None = None,
-    failures: Any = "nan",
+    failures: Any = None,
     gradients: bool = False,
 ) -> None:
     """Writes `fn` at `args` as a SavedModel whose serving signature bears the names of inputs and outputs.

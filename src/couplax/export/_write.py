@@ -47,7 +47,7 @@ def written(
         for constant in builder.constants:
             graph.register_initializer(constant)
     annotate(graph, fn)
-    said = metadata(fn, [*names[0], *names[1]], staged.meanings)
+    said = metadata(fn, [*names[0], *names[1]], staged.statuses)
     return _model(graph, _opset(builder, opset), said)
 
 

@@ -154,12 +154,18 @@ def _trace_implementation(context: FinaliseContext, inputs: list[Value]) -> Sequ
     except (jax.errors.JAXTypeError, TypeError, ValueError, LookupError, NotImplementedError) as error:
         raise StageError(
             f"Primitive `{primitive.name}`, reached at {where(context.eqn)}, has no finalise rule, and its "
-            f"implementation is not JAX code: {error}\nRegister a rule with `couplax.stage.finalise_rule`."
+            f"implementation is not JAX code: {_first_line(error)}\nRegister a rule with "
+            "`couplax.stage.finalise_rule`."
         ) from error
     if _is_one_equation(inner, primitive):
         # The implementation only compiles and runs the primitive: it is an operation.
         return context.keep(*inputs)
     return context.inline(inner, *inputs)
+
+
+def _first_line(error: Exception) -> str:
+    """Returns what `error` says first; JAX goes on for a page, which stays in the cause."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _is_one_equation(inner: Any, primitive: jec.Primitive) -> bool:

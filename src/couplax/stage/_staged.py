@@ -15,6 +15,7 @@ from couplax._tree import describe
 from couplax.stage._closed_over import closed_over
 from couplax.stage._finalise import Failures, finalise
 from couplax.stage._interpret import count_equations
+from couplax.stage._possible import possible
 from couplax.stage._simplify import simplify
 from couplax.stage._sized import at_sizes
 from couplax.stage._specialise import specialise
@@ -37,6 +38,7 @@ class Staged:
         stages: what each pass left.
         meanings: where the program was staged with `failures="status"` and so gives a pair of the result and
             a status, what each status means, 0 first; else nothing.
+        failures: what became of run-time checks.
         closed_over: the arrays that the function closes over.
     """
 
@@ -46,6 +48,7 @@ class Staged:
     out_tree: Any
     stages: tuple[Stage, ...]
     meanings: tuple[str, ...] = ()
+    failures: Failures = "nan"
     closed_over: tuple[Any, ...] = ()
 
     def __call__(self, *args: Any) -> Any:
@@ -91,12 +94,19 @@ class Staged:
         avals = list(self.jaxpr.out_avals)
         return avals[:-1] if self.meanings else avals
 
+    @property
+    def statuses(self) -> dict[int, str]:
+        """What each status means that can occur: a library's checks bring whole lists of messages."""
+        told = dict(enumerate(self.meanings))
+        known = possible(self.jaxpr)[-1] if told else None
+        return told if known is None else {code: told[code] for code in sorted({0, *known} & told.keys())}
+
     def summary(self) -> str:
         """Returns what each pass left, how much of it was known, and the loops that remain."""
         return summarise(self.stages, self.jaxpr)
 
 
-def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Staged:
+def stage(fn: Callable[..., Any], *args: Any, failures: Failures | None = None) -> Staged:
     """Returns `fn` at `args` as a program that is finalised, specialised and simplified.
 
     Finalised: what libraries wrap for transformations is unwrapped. Specialised: what depends on no input is
@@ -105,19 +115,20 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
 
     Args:
         fn: any JAX function of positional arguments. A program that is staged for these arguments already is
-            taken as it is, with what became of its checks then.
+            taken as it is.
         args: arrays, Python numbers or structs, or pytrees of them; only shapes and dtypes matter. A struct
             is a `jax.ShapeDtypeStruct` or a `couplax.struct`, and may have names for sizes.
-        failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"` makes the result NaN where
-            one fires, `"ignore"` drops them, and with `"status"` the program gives a pair: the result, and an
-            integer that is 0, or says which check fired first (`Staged.meanings`).
+        failures: what becomes of run-time checks such as `eqx.error_if`: `"nan"`, the default, makes the
+            result NaN where one fires, `"ignore"` drops them, and with `"status"` the program gives a pair:
+            the result, and an integer that is 0, or says which check fired first (`Staged.meanings`). What
+            is staged already stays as it was staged.
 
     Raises:
         StageError: a primitive wraps code that cannot be traced; a shape depends on values, or on a size
-            that is open; the function closes over what is being traced; `failures` is none of these.
+            that is open; the function closes over what is being traced; `failures` is none of these, or not
+            what the program was staged with.
     """
-    if failures not in get_args(Failures):
-        raise StageError(f"failures={failures!r} is not known. Choose one of {quoted(get_args(Failures))}.")
+    failures = _wanted(fn, failures)
     args = with_sizes(args)
     if isinstance(fn, Staged) and fn.is_for(args):
         return fn
@@ -143,8 +154,24 @@ def stage(fn: Callable[..., Any], *args: Any, failures: Failures = "nan") -> Sta
         out_tree=jax.tree.structure(shape),
         stages=tuple(stage_of(name, program) for name, program in programs.items()),
         meanings=meanings,
+        failures=failures,
         closed_over=arrays,
     )
+
+
+def _wanted(fn: Callable[..., Any], failures: Failures | None) -> Failures:
+    """Returns what is to become of run-time checks, which for a staged program is settled."""
+    settled = fn.failures if isinstance(fn, Staged) else None
+    if failures is None:
+        return settled or "nan"
+    if failures not in get_args(Failures):
+        raise StageError(f"failures={failures!r} is not known. Choose one of {quoted(get_args(Failures))}.")
+    if settled not in (None, failures):
+        raise StageError(
+            f'This program was staged with failures="{settled}", and its checks are so by now; '
+            f'failures="{failures}" came. Leave it out, or stage the function itself again.'
+        )
+    return failures
 
 
 def _shape_at(shape: Sequence[Any], symbols: Mapping[str, int]) -> tuple[Any, ...]:
