@@ -7,6 +7,7 @@ import jax.extend.core as jec
 
 from couplax.stage._binding_times import binding_times, unknown_atom
 from couplax.stage._counted import CountedLoop, compiled_later, interleave
+from couplax.stage._fold import fold_known
 from couplax.stage._interpret import UNKNOWN, Value, interpret
 
 
@@ -28,18 +29,22 @@ class Condition:
 
     def trips(self, loop: CountedLoop) -> Callable[[int, Sequence[Value]], Sequence[Value] | None]:
         """Returns the function that says, from the known carries, whether another trip follows."""
-        decide = compiled_later(lambda carries: self._decide(loop, carries))
+        decide = compiled_later(self._decision(loop))
         return lambda trip, carries: () if bool(decide(trip)(carries)) else None
 
-    def _decide(self, loop: CountedLoop, known: Sequence[Value]) -> Value:
+    def _decision(self, loop: CountedLoop) -> Callable[[Sequence[Value]], Value]:
         unknown = self._unknown(loop)
         times = binding_times(self.closed.jaxpr, unknown)
         equations = [
             eqn for eqn in self.closed.jaxpr.eqns if not any(unknown_atom(atom, times) for atom in eqn.invars)
         ]
-        carries = interleave(loop.unknown_carries, None, known)
-        inputs = [*[UNKNOWN] * len(self.constants), *carries]
-        return interpret(self.closed, inputs, equations=equations)[0]
+
+        def decide(known: Sequence[Value]) -> Value:
+            carries = interleave(loop.unknown_carries, None, known)
+            inputs = [*[UNKNOWN] * len(self.constants), *carries]
+            return interpret(self.closed, inputs, fold_known, equations=equations)[0]
+
+        return decide
 
     def _unknown(self, loop: CountedLoop) -> list[bool]:
         return [*[True] * len(self.constants), *loop.unknown_carries]

@@ -11,9 +11,10 @@ from typing import Any
 
 import jax
 import jax.extend.core as jec
-import jax.numpy as jnp
+import numpy as np
 
 from couplax.stage._binding_times import Times, binding_times, unknown_atom
+from couplax.stage._fold import fold_known
 from couplax.stage._inner import decided_loops, goes_on
 from couplax.stage._interpret import UNKNOWN, Value, interpret
 from couplax.stage._known import Budget, waits_for_run
@@ -139,11 +140,11 @@ def run_known(
     Args:
         more: from a trip's number and the known carries to the known slices, or None where the loop ends.
     """
-    step = compiled_later(lambda carries, slices: _known_trip(parts, carries, slices))
     carries: Sequence[Value] = picked(parts.loop.init, parts.loop.unknown_carries, False)
     rows: list[Row] = []
     size = 0
     with jax.ensure_compile_time_eval():
+        step = compiled_later(_known_trip(parts))
         while (slices := more(len(rows), carries)) is not None:
             carries, row = step(len(rows))(carries, slices)
             rows.append(row)
@@ -159,7 +160,8 @@ def compiled_later(fn: Callable[..., Any]) -> Callable[[int], Callable[..., Any]
     return lambda trip: fn if trip < TRIPS_BEFORE_COMPILING else compiled
 
 
-def _known_trip(parts: Split, carries: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], Row]:
+def _known_trip(parts: Split) -> Callable[..., tuple[list[Value], Row]]:
+    """Returns the known part of a trip, from the known carries and slices to the carries and the row."""
     loop, times = parts.loop, parts.times
     known = [
         eqn
@@ -172,29 +174,35 @@ def _known_trip(parts: Split, carries: Sequence[Value], slices: Sequence[Value])
         atom: _any_value(atom.aval) for eqn in known for atom in eqn.invars if unknown_atom(atom, times)
     }
     wanted = [a for a, flag in zip(parts.carries, loop.unknown_carries, strict=True) if not flag]
-    inputs = [
-        *[UNKNOWN] * len(loop.constants),
-        *interleave(loop.unknown_carries, None, carries),
-        *interleave(loop.unknown_stacks, None, slices),
-    ]
     results = [*wanted, *parts.row]
     asked = [atom for eqn in parts.inner for atom in eqn.invars]
-    values = interpret(loop.closed, inputs, equations=known, results=[*results, *asked], seeds=stand_ins)
-    rest = iter(values[len(results) :])
-    trips = [goes_on(eqn, list(islice(rest, len(eqn.invars)))) for eqn in parts.inner]
-    arrays = [_as_array(value, atom) for value, atom in zip(values, results, strict=False)]
-    return arrays[: len(wanted)], [*arrays[len(wanted) :], *trips]
+
+    def trip(carries: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], Row]:
+        inputs = [
+            *[UNKNOWN] * len(loop.constants),
+            *interleave(loop.unknown_carries, None, carries),
+            *interleave(loop.unknown_stacks, None, slices),
+        ]
+        values = interpret(
+            loop.closed, inputs, fold_known, equations=known, results=[*results, *asked], seeds=stand_ins
+        )
+        rest = iter(values[len(results) :])
+        trips = [goes_on(eqn, list(islice(rest, len(eqn.invars)))) for eqn in parts.inner]
+        arrays = [_as_array(value, atom) for value, atom in zip(values, results, strict=False)]
+        return arrays[: len(wanted)], [*arrays[len(wanted) :], *trips]
+
+    return trip
 
 
 def _as_array(value: Value, atom: Any) -> Value:
     """Returns `value`, which a literal may hold as a Python number, as an array of its type."""
-    return value if isinstance(value, jax.Array) else jnp.asarray(value, atom.aval.dtype)
+    return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value, atom.aval.dtype)
 
 
 def _any_value(aval: Any) -> Value:
     if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
         return jax.random.split(jax.random.key(0), aval.shape)
-    return jnp.zeros(aval.shape, aval.dtype)
+    return np.zeros(aval.shape, aval.dtype)
 
 
 def interleave(

@@ -11,7 +11,7 @@ import jax
 import jax.extend.core as jec
 import numpy as np
 
-from couplax.stage._interpret import Value, bind
+from couplax.stage._interpret import Value, bind, interpret, is_known
 
 Array = np.ndarray[Any, Any]
 NumpyRule = Callable[..., Any]
@@ -21,12 +21,27 @@ _DTYPES = frozenset(map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4"
 
 
 def fold(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> list[Value]:
-    """Returns the outputs of `eqn`, run here and now."""
+    """Returns the outputs of `eqn`, run here and now; of a `cond`, the branch that is taken."""
+    if eqn.primitive.name == "cond":
+        index, *operands = inputs
+        branches = eqn.params["branches"]
+        return interpret(branches[int(np.clip(index, 0, len(branches) - 1))], operands, fold_known)
     output = _by_numpy(eqn, inputs)
     if output is not NotImplemented:
         return [output]
     with jax.ensure_compile_time_eval():
         return bind(eqn, inputs)
+
+
+def fold_known(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> list[Value]:
+    """Returns the outputs of `eqn`, run here and now where its inputs are known; else it is bound."""
+    return fold(eqn, inputs) if all(is_known(value) for value in inputs) else bind(eqn, inputs)
+
+
+def in_numpy(value: Value) -> Value:
+    """Returns a known value as numpy's array; a key, which numpy does not have, as it is."""
+    is_key = jax.dtypes.issubdtype(jax.typeof(value).dtype, jax.dtypes.prng_key)
+    return value if is_key else np.asarray(value)
 
 
 def _by_numpy(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> Any:

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import jax
 import jax.extend.core as jec
 import jax.numpy as jnp
+import numpy as np
 
 from couplax.stage._binding_times import Times, known_condition, unknown_atom
+from couplax.stage._fold import fold_known
 from couplax.stage._interpret import Handle, Value, interpret, is_known
 from couplax.stage._liveness import liveness
 
@@ -30,9 +32,11 @@ def goes_on(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> Value:
     cond, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     test = liveness(cond.jaxpr, [True])
     turn = liveness(body.jaxpr, test.inputs[first:])
-    moved = interpret(body, [*constants, *carries], equations=turn.equations)
-    flags = [interpret(cond, [*head, *each], equations=test.equations)[0] for each in (carries, moved)]
-    return jnp.stack([jnp.asarray(flag, bool) for flag in flags])
+    moved = interpret(body, [*constants, *carries], fold_known, equations=turn.equations)
+    flags = [
+        interpret(cond, [*head, *each], fold_known, equations=test.equations)[0] for each in (carries, moved)
+    ]
+    return np.array(flags, bool) if all(map(is_known, flags)) else jnp.stack(flags)
 
 
 def branching(handle: Handle, loops: Sequence[tuple[jec.JaxprEqn, Value]]) -> Handle:

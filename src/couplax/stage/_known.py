@@ -40,13 +40,8 @@ class Budget:
 
 
 def is_foldable(eqn: jec.JaxprEqn, inputs: Sequence[Value], budget: Budget) -> bool:
-    """Returns whether `eqn` may be run now: inputs known, no host code, no array out of proportion.
-
-    Of a `cond` its rule runs the one branch that is taken.
-    """
+    """Returns whether `eqn` may be run now: inputs known, no host code, no array out of proportion."""
     if not all(is_known(value) for value in inputs) or eqn.effects or waits_for_run(eqn):
-        return False
-    if eqn.primitive.name == "cond":
         return False
     size = sum(_elements(var.aval) for var in eqn.outvars)
     return size <= max(budget.elements, sum(np.size(value) for value in inputs))

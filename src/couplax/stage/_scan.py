@@ -14,6 +14,7 @@ from couplax._sizes import is_symbolic
 from couplax.stage._binding_times import unknown_atom
 from couplax.stage._context import SpecialiseContext
 from couplax.stage._counted import CountedLoop, Row, Split, interleave, run_known, split
+from couplax.stage._fold import in_numpy
 from couplax.stage._interpret import UNKNOWN, Value, interpret
 from couplax.stage._loops import loop_of, steady_carries
 from couplax.stage._scan_rows import slice_type, table
@@ -78,7 +79,8 @@ def _run_scan(
     context: SpecialiseContext, parts: Split, length: int
 ) -> tuple[Sequence[Value], list[Row]] | None:
     loop = parts.loop
-    stacks = [stack for stack, flag in zip(loop.stacks, loop.unknown_stacks, strict=True) if not flag]
+    known = [stack for stack, flag in zip(loop.stacks, loop.unknown_stacks, strict=True) if not flag]
+    stacks = [in_numpy(stack) for stack in known]
 
     def more(trip: int, carries: Sequence[Value]) -> list[Value] | None:
         place = length - 1 - trip if loop.reverse else trip
