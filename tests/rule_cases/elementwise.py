@@ -20,6 +20,7 @@ from rule_cases import (
     Case,
     binary,
     matrices,
+    matrix,
     moderate,
     one,
     unary,
@@ -150,5 +151,22 @@ CONVERSIONS = [
         fn=lambda k: [lax.bitcast_convert_type(k, f"float{8 * k.dtype.itemsize}")],
         args=one,
         dtypes=(np.uint16, np.int32, np.uint64),
+    ),
+    unary(
+        "bits in bytes and back",
+        lambda x: [
+            lax.bitcast_convert_type(x, np.uint8),
+            lax.bitcast_convert_type(lax.bitcast_convert_type(x, np.int8), x.dtype),
+        ],
+        dtypes=(np.float16, np.float64, np.int32, np.uint64),
+    ),
+    Case(
+        name="bits of other widths",
+        fn=lambda x: [
+            lax.bitcast_convert_type(x, np.float16),
+            lax.bitcast_convert_type(x.reshape(-1, 2), np.float64),
+        ],
+        args=matrix(4, 4),
+        dtypes=(np.float32, np.uint32),
     ),
 ]

@@ -1,10 +1,13 @@
 """Conversions between dtypes, as JAX makes them."""
 
+from functools import reduce
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
+from couplax.export._compositions import composed
 from couplax.export._context import Context
 from couplax.export._table import rule_for
 from couplax.export._types import type_of
@@ -67,9 +70,36 @@ def _reduce_precision(context: Context, value: Any, exponent_bits: int, mantissa
 @rule_for("bitcast_convert_type", broadcasts=True)
 def _bitcast_convert_type(context: Context, value: Any, new_dtype: Any) -> Any:
     dtype = np.dtype(new_dtype)
-    if dtype.itemsize != type_of(value).dtype.itemsize or np.dtype(bool) in (dtype, type_of(value).dtype):
-        raise context.refuse("a change of width is not written")
-    return bitcast(context, value, dtype)
+    own = type_of(value).dtype
+    if np.dtype(bool) in (dtype, own):
+        raise context.refuse("the bits of booleans are not written")
+    if dtype.itemsize == own.itemsize:
+        return bitcast(context, value, dtype)
+    of_other_width = _taken_apart if dtype.itemsize < own.itemsize else _put_together
+    return composed(of_other_width)(context, context.full(value, context.ins[0].shape), new_dtype=dtype)
+
+
+def _taken_apart(x: Any, new_dtype: np.dtype) -> Any:
+    """Returns each number's bits as several narrower ones along a new last axis, the lowest first."""
+    wide, narrow, places = _widths(x.dtype, new_dtype)
+    bits = lax.bitcast_convert_type(x, wide)
+    parts = [(bits >> place) & wide.type(np.iinfo(narrow).max) for place in places]
+    return lax.bitcast_convert_type(jnp.stack(parts, axis=-1).astype(narrow), new_dtype)
+
+
+def _put_together(x: Any, new_dtype: np.dtype) -> Any:
+    """Returns the numbers whose bits lie along the last axis, the lowest first."""
+    wide, narrow, places = _widths(new_dtype, x.dtype)
+    bits = lax.bitcast_convert_type(x, narrow).astype(wide)
+    parts = [bits[..., index] << place for index, place in enumerate(places)]
+    return lax.bitcast_convert_type(reduce(jnp.bitwise_or, parts), new_dtype)
+
+
+def _widths(wide: np.dtype, narrow: np.dtype) -> tuple[np.dtype, np.dtype, list[Any]]:
+    """Returns the unsigned integers of two widths, and where in the wider one each narrower one lies."""
+    integers = [np.dtype(f"uint{8 * dtype.itemsize}") for dtype in (wide, narrow)]
+    width = 8 * narrow.itemsize
+    return integers[0], integers[1], [integers[0].type(place) for place in range(0, 8 * wide.itemsize, width)]
 
 
 def bitcast(context: Context, value: Any, dtype: np.dtype) -> Any:
