@@ -12,9 +12,16 @@ from primitives_page import ELSEWHERE, LATER, PAGE, Shown, page, primitives_of, 
 from rule_cases import Case
 from rule_cases.table import CASES, TABLE
 
+# Each case is always run in one dtype, in double precision where it has that.
 PARAMS = [
-    pytest.param(case, dtype, id=f"{case.name}-{np.dtype(dtype).name}")
+    pytest.param(
+        case,
+        dtype,
+        id=f"{case.name}-{np.dtype(dtype).name}",
+        marks=() if dtype is main else pytest.mark.long_table(4),
+    )
     for case in CASES.values()
+    for main in [np.float64 if np.float64 in case.dtypes else case.dtypes[0]]
     for dtype in case.dtypes
 ]
 

@@ -70,7 +70,7 @@ def check_traced(case: Case, structs: list[Any]) -> None:
         pytest.skip(f"JAX does not trace it with an open size: {type(error).__name__}")
 
 
-@pytest.mark.long_table(4)
+@pytest.mark.long_table(8)
 @pytest.mark.parametrize("case", TABLE, ids=lambda case: case.name)
 def test_a_rule_serves_an_open_size_or_says_that_it_does_not(case: Case) -> None:
     args = case.args(case.dtypes[0])
