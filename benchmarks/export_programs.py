@@ -2,13 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import diffrax
 import jax.numpy as jnp
 import numpy as np
+import onnx
 import optimistix as optx
-from export_by_hand import LORENZ, LORENZ_STACKED, NETWORK, REACTION, ByHand, layers
+from by_hand import (
+    LORENZ,
+    LORENZ_STACKED,
+    NETWORK,
+    REACTION,
+    circle_and_line,
+    layers,
+    tsit5,
+)
+from by_hand import sellar as sellar_by_hand
 from jax import lax
 
 import couplax as cpx
@@ -24,7 +35,7 @@ class Program:
     Attributes:
         accuracy: by how much results may differ, relative to the largest number.
         export: within how many seconds it has to be written.
-        by_hand: the graph written by hand; None where there is none.
+        by_hand: makes the graph written by hand; None where there is none.
         body_nodes: how many nodes the largest loop may have; None where nothing is promised.
         other: how many times faster than jax2onnx's file it has to be; None where nothing is promised.
         quick: whether it is among those of a quick run.
@@ -35,7 +46,7 @@ class Program:
     start: Any
     accuracy: float
     export: float = 10.0
-    by_hand: ByHand | None = None
+    by_hand: Callable[[], onnx.ModelProto] | None = None
     body_nodes: int | None = None
     other: float | None = None
     quick: bool = True
@@ -121,6 +132,12 @@ def by_diffrax(
     return solve
 
 
+def stages() -> list[list[float]]:
+    """Returns the weights of the stages of Tsit5 behind the first, then those of its error."""
+    tableau: Any = diffrax.Tsit5.tableau
+    return [list(map(float, row)) for row in (*tableau.a_lower, tableau.b_error)]
+
+
 def root(x: Any) -> Any:
     """Returns where a circle meets a line, by Optimistix."""
 
@@ -160,7 +177,7 @@ PROGRAMS = (
         fn=stepped(lorenz, LENGTH),
         start=THREE,
         accuracy=ON_AN_ORBIT,
-        by_hand=LORENZ,
+        by_hand=LORENZ.model,
         body_nodes=40,
         other=1.5,
     ),
@@ -169,7 +186,7 @@ PROGRAMS = (
         fn=stacked,
         start=THREE,
         accuracy=ON_AN_ORBIT,
-        by_hand=LORENZ_STACKED,
+        by_hand=LORENZ_STACKED.model,
         body_nodes=41,
     ),
     Program(
@@ -177,7 +194,7 @@ PROGRAMS = (
         fn=by_diffrax(_on(lorenz), RungeKutta(), 10.0, STEP, None),
         start=THREE,
         accuracy=ON_AN_ORBIT,
-        by_hand=LORENZ,
+        by_hand=LORENZ.model,
         body_nodes=40,
     ),
     Program(
@@ -185,7 +202,7 @@ PROGRAMS = (
         fn=stepped(reaction, LENGTH),
         start=SPREAD,
         accuracy=1e-5,
-        by_hand=REACTION,
+        by_hand=REACTION.model,
         quick=False,
     ),
     Program(
@@ -193,7 +210,7 @@ PROGRAMS = (
         fn=stepped(network, 100),
         start=_single(1.0, 0.5),
         accuracy=1e-5,
-        by_hand=NETWORK,
+        by_hand=NETWORK.model,
         other=2.5,
     ),
     Program(
@@ -201,6 +218,7 @@ PROGRAMS = (
         fn=by_diffrax(_on(lorenz), diffrax.Tsit5(), 2.0, STEP, 1e-6),
         start=THREE.astype(float),
         accuracy=1e-4,
+        by_hand=partial(tsit5, stages(), end=2.0, step=STEP, tolerance=1e-6),
         quick=False,
     ),
     Program(
@@ -210,7 +228,19 @@ PROGRAMS = (
         accuracy=1e-6,
         quick=False,
     ),
-    Program(name="a root, Optimistix Newton", fn=root, start=np.array([2.0, 1.5]), accuracy=1e-8),
-    Program(name="Sellar, closed by Newton", fn=sellar, start=np.array([1.0, 1.0, 2.0]), accuracy=1e-8),
+    Program(
+        name="a root, Optimistix Newton",
+        fn=root,
+        start=np.array([2.0, 1.5]),
+        accuracy=1e-8,
+        by_hand=partial(circle_and_line, 1e-8),
+    ),
+    Program(
+        name="Sellar, closed by Newton",
+        fn=sellar,
+        start=np.array([1.0, 1.0, 2.0]),
+        accuracy=1e-8,
+        by_hand=partial(sellar_by_hand, 1e-10),
+    ),
 )
 """With starts in float64, x64 is on."""
