@@ -9,13 +9,21 @@ from collections.abc import Callable, Sequence
 import onnx_ir as ir
 
 from couplax.export._builder import Builder
+from couplax.export._fuse._buffers import spare_buffers
+from couplax.export._fuse._fold import fold_constants
 from couplax.export._fuse._graphs import Editor
 from couplax.export._fuse._parts import split_rows
 from couplax.export._fuse._products import fuse_products
 from couplax.export._fuse._rows import use_rows
 
-REWRITES: Sequence[Callable[[Editor, ir.Graph], None]] = (use_rows, fuse_products, split_rows)
-"""In this order: products of rows are there once vectors are rows."""
+REWRITES: Sequence[Callable[[Editor, ir.Graph], None]] = (
+    fold_constants,
+    spare_buffers,
+    use_rows,
+    fuse_products,
+    split_rows,
+)
+"""In this order: a buffer is known by its constant places, and products of rows once vectors are rows."""
 
 
 def fuse(builder: Builder, graph: ir.Graph) -> None:
