@@ -33,6 +33,9 @@ ROUNDS = 5
 PATIENCE = 120.0
 """How many seconds jax2onnx has for a file."""
 
+AGAIN = "if_finite"
+"""How a choice between what came of finite numbers and the loop for others is named."""
+
 CHAINS = (100, 1_000, 10_000)
 """How many equations the programs have whose export shows how its time grows."""
 
@@ -162,11 +165,16 @@ def difference(came: Any, wanted: Any) -> float:
 
 
 def body_nodes(node: onnx.NodeProto) -> int:
-    """Returns how many nodes the largest loop in `node` has, those of its branches and loops among them."""
+    """Returns how many nodes the largest loop in `node` has, those of its branches and loops among them.
+
+    A choice that has another loop for numbers that are not finite, run then alone, has nothing to say.
+    """
     inner = [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
     if node.op_type in ("Loop", "Scan"):
         return sum(map(all_nodes, inner))
-    return max((body_nodes(each) for graph in inner for each in graph.node), default=0)
+    is_rerun = node.op_type == "If" and node.name.startswith(AGAIN)
+    graphs = [] if is_rerun else inner
+    return max((body_nodes(each) for graph in graphs for each in graph.node), default=0)
 
 
 def all_nodes(graph: onnx.GraphProto) -> int:

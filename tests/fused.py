@@ -13,13 +13,22 @@ import onnxruntime
 from couplax.export import to_onnx
 
 
+def inner_graphs(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """Returns the graphs in the attributes of a node."""
+    return [each.g for each in node.attribute if each.type == onnx.AttributeProto.GRAPH]
+
+
 def bodies(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Yields the graphs inside a graph."""
+    """Yields the graphs inside a graph, without loops that are run again for what is not finite."""
     for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield attribute.g
-                yield from bodies(attribute.g)
+        for inner in inner_graphs(node) if not is_rerun(node) else ():
+            yield inner
+            yield from bodies(inner)
+
+
+def is_rerun(node: onnx.NodeProto) -> bool:
+    """Returns whether `node` runs a loop again where a number was not finite."""
+    return node.op_type == "If" and node.name.startswith("if_finite")
 
 
 def operators(proto: onnx.ModelProto) -> Counter[str]:

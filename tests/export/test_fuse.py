@@ -15,16 +15,16 @@ from programs import PROGRAMS
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_step_of_lorenz_is_forty_nodes(dtype: Any) -> None:
+def test_a_step_of_lorenz_is_twenty_four_nodes(dtype: Any) -> None:
     fn = lambda y: lax.fori_loop(0, 100, lambda _, y: rk4(lorenz, y, 0.01), y)  # noqa: E731
-    assert fused(fn, START.astype(dtype)).total() <= 40
+    assert fused(fn, START.astype(dtype)).total() == 24
 
 
 def test_steps_that_are_stacked_cost_one_node_more() -> None:
     def fn(y: Any) -> Any:
         return lax.scan(lambda y, _: (rk4(lorenz, y, 0.01),) * 2, y, length=100)
 
-    assert fused(fn, START).total() <= 41
+    assert fused(fn, START).total() == 25
 
 
 def layers(*sizes: int) -> list[tuple[Any, Any]]:
@@ -111,7 +111,7 @@ def test_what_has_no_form_for_rows_gets_vectors() -> None:
 
 def test_a_loop_of_dozens_of_numbers_takes_them_from_one_split() -> None:
     def turn(_: Any, y: Any) -> Any:
-        return y + 0.1 * jnp.stack([y[1], -y[0], y[3], -y[2], y[5] * y[4], y[0]])
+        return y + 0.1 * jnp.stack([y[1], -y[0], y[3], -y[2], jnp.sin(y[5]) * y[4], y[0]])
 
     counts = fused(lambda y: lax.fori_loop(0, 200, turn, y), np.linspace(0, 1, 6))
     assert (counts["Split"], counts["Gather"], counts["Slice"]) == (1, 0, 0)

@@ -59,7 +59,7 @@ class Builder:
     def value(self, stem: str, tensor: TensorType) -> ir.Value:
         """Returns a new value of the given type, with a name of its own."""
         value = ir.Value(
-            name=self._name(stem),
+            name=self.name(stem),
             type=ir.TensorType(ir.DataType.from_numpy(tensor.dtype)),
             shape=ir.Shape([str(size) if is_symbolic(size) else size for size in tensor.shape]),
         )
@@ -123,7 +123,7 @@ class Builder:
             block = self._blocks[-1]
         finally:
             self._blocks.pop()
-        graph = ir.Graph(inputs, outputs, nodes=block.nodes, name=self._name(name))
+        graph = ir.Graph(inputs, outputs, nodes=block.nodes, name=self.name(name))
         return graph, [type_of(output) for output in outputs]
 
     @contextmanager
@@ -162,7 +162,8 @@ class Builder:
         if opset > self.opset:
             self.opset, self.opset_reason = opset, reason
 
-    def _name(self, stem: str) -> str:
+    def name(self, stem: str) -> str:
+        """Returns a name that nothing has, beginning with `stem`."""
         while True:
             name = f"{stem}_{self._count}"
             self._count += 1

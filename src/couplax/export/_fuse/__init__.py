@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from couplax.export._builder import Builder
 from couplax.export._fuse._buffers import spare_buffers
+from couplax.export._fuse._finite import rewrite_finite
 from couplax.export._fuse._fold import fold_constants
 from couplax.export._fuse._graphs import Editor
 from couplax.export._fuse._parts import split_rows
@@ -20,6 +21,7 @@ REWRITES: Sequence[Callable[[Editor, ir.Graph], None]] = (
     fold_constants,
     spare_buffers,
     use_rows,
+    rewrite_finite,
     fuse_products,
     split_rows,
 )

@@ -106,3 +106,10 @@ def remove(*nodes: ir.Node | None) -> None:
     for node in nodes:
         if node is not None and node.graph is not None:
             node.graph.remove(node, safe=True)
+
+
+def forget(*nodes: ir.Node) -> None:
+    """Lets nodes that stand in no graph read nothing: a value counts them among its readers."""
+    for node in nodes:
+        for index in range(len(node.inputs)):
+            node.replace_input_with(index, None)

@@ -126,7 +126,7 @@ def _plan_branches(plan: RowPlan, node: ir.Node) -> None:
 def _plan_loop(plan: RowPlan, node: ir.Node) -> None:
     """Plans a loop: its carries are rows on both sides, where they may be; so is what it stacks of rows."""
     (body,) = inner_graphs(node)
-    before, after, count = _layout(node, body)
+    before, after, count = layout(node, body)
     carried = [index for index in range(count) if _may_be_row(body.inputs[before + index])]
     plan.hold(body.inputs[before + index] for index in carried)
     plan.hold(node.outputs[index] for index in carried)
@@ -153,7 +153,7 @@ def _plan_slices(plan: RowPlan, node: ir.Node, body: ir.Graph, first: int) -> No
             plan.sliced.append(Need(node, index, as_row=True))
 
 
-def _layout(node: ir.Node, body: ir.Graph) -> tuple[int, int, int]:
+def layout(node: ir.Node, body: ir.Graph) -> tuple[int, int, int]:
     """Returns how many inputs and outputs of a body come before its carries, and how many carries it has."""
     if node.op_type == "Loop":
         return 2, 1, len(body.inputs) - 2
