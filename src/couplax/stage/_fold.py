@@ -159,7 +159,6 @@ NUMPY_RULES: Mapping[str, NumpyRule] = MappingProxyType(
                 "is_finite": np.isfinite,
                 "nextafter": np.nextafter,
                 "copy": np.array,
-                "stop_gradient": np.array,
             }.items()
         },
         "div": _of_kinds("f", np.divide),
