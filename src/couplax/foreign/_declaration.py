@@ -44,7 +44,7 @@ def declared(name: str, out: "Outputs | Callable[..., Declaration]", inputs: Seq
     Raises:
         ForeignError: a declared dtype is none that JAX computes with here.
     """
-    outputs = out if isinstance(out, Outputs) else _outputs(out(*inputs))
+    outputs = outputs_for(out, inputs)
     for struct in outputs.structs:
         if jax.dtypes.canonicalize_dtype(struct.dtype) != struct.dtype:
             raise ForeignError(
@@ -54,6 +54,11 @@ def declared(name: str, out: "Outputs | Callable[..., Declaration]", inputs: Seq
                 "to which the code's values are then rounded."
             )
     return outputs
+
+
+def outputs_for(out: "Outputs | Callable[..., Declaration]", inputs: Sequence[Any]) -> Outputs:
+    """Returns what `out` declares for `inputs`, the structs of the arguments, whatever JAX computes with."""
+    return out if isinstance(out, Outputs) else _outputs(out(*inputs))
 
 
 def _is_leaf(out: Declaration) -> bool:

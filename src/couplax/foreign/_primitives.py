@@ -41,16 +41,17 @@ FOREIGN_PRIMITIVES = frozenset({foreign_value_p, foreign_linear_p, foreign_secon
 """The primitives that call code outside JAX."""
 
 
-def _value_call(
+def value_call(
     arrays: Arrays, *, host: Host, signature: Signature, mapped: Sequence[bool], lanes: int | None
 ) -> Arrays:
+    """Returns the code's outputs, on the host."""
     if lanes is None:
         return host.value(signature, arrays)
     results = host.values(signature, [lane_of(arrays, mapped, k) for k in range(lanes)])
     return stacked(results, signature.out.structs, lanes)
 
 
-def _linear_call(
+def linear_call(
     arrays: Arrays,
     *,
     host: Host,
@@ -59,6 +60,7 @@ def _linear_call(
     mapped: Sequence[bool],
     lanes: int | None,
 ) -> Arrays:
+    """Returns the derivative along the vectors, or its transpose, on the host."""
     derivative = host.adjoints if transposed else host.tangents
     if lanes is None:
         x, y, v = parts_of(signature, arrays)
@@ -133,16 +135,16 @@ def eager(call: Callable[..., Arrays]) -> Callable[..., list[Any]]:
     return run
 
 
-foreign_value_p.def_impl(eager(_value_call))
-foreign_linear_p.def_impl(eager(_linear_call))
+foreign_value_p.def_impl(eager(value_call))
+foreign_linear_p.def_impl(eager(linear_call))
 
 
 def _value_prepared(*, host: Host, signature: Signature, mapped: Any, lanes: int | None) -> Any:
     return host.prepared(signature) if lanes is None else None
 
 
-mlir.register_lowering(foreign_value_p, lowering(_value_call, native="value", prepared=_value_prepared))
-mlir.register_lowering(foreign_linear_p, lowering(_linear_call, native="linear"))
+mlir.register_lowering(foreign_value_p, lowering(value_call, native="value", prepared=_value_prepared))
+mlir.register_lowering(foreign_linear_p, lowering(linear_call, native="linear"))
 
 
 def _value_jvp(

@@ -35,7 +35,7 @@ from couplax.foreign._signature import Signature
 Array = np.ndarray[Any, Any]
 
 
-def _second_call(
+def second_call(
     arrays: Sequence[Array],
     *,
     host: Host,
@@ -44,6 +44,7 @@ def _second_call(
     mapped: Sequence[bool],
     lanes: int | None,
 ) -> Sequence[Array]:
+    """Returns how the derivative along the vectors, or its transpose, changes by the moves, on the host."""
     derivative = host.second_adjoint if transposed else host.second_tangent
     if lanes is None:
         return derivative(signature, *_split(signature, transposed, arrays))
@@ -73,8 +74,8 @@ def _second_avals(
     return avals(linear_structs(signature, transposed), lanes)
 
 
-foreign_second_p.def_impl(eager(_second_call))
-mlir.register_lowering(foreign_second_p, lowering(_second_call))
+foreign_second_p.def_impl(eager(second_call))
+mlir.register_lowering(foreign_second_p, lowering(second_call))
 batching.primitive_batchers[foreign_second_p] = batcher(foreign_second_p)
 
 
