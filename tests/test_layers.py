@@ -11,6 +11,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "couplax"
 
 # A layer is a sub-package, or a module beside them; this one stands for the primitives of `foreign` alone.
 PRIMITIVES = "foreign._primitives"
+# And this one for what their calls are to another runtime.
+OPERATOR = "foreign._operator"
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "foreign": (),
     "graph": (),
@@ -20,7 +22,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "optimise": ("graph", "solve", "_model"),
     "study": ("_model",),
     "stage": (PRIMITIVES,),
-    "export": ("stage", PRIMITIVES),
+    "export": ("stage", PRIMITIVES, OPERATOR),
 }
 # Free to use by every layer; among themselves they use one another.
 SHARED = ("_errors", "_tree", "_compat", "_source", "_calls", "_sizes", "_struct")
@@ -87,6 +89,7 @@ def layer_faults(tree: ast.Module, path: str) -> list[str]:
         for found in imports_of(tree, ".".join(["couplax", *folders]))
         if found.layer not in (None, layer, *SHARED, *allowed)
         and not (PRIMITIVES in allowed and found.takes_primitives_only)
+        and not (OPERATOR in allowed and found.target.startswith(f"couplax.{OPERATOR}."))
     ]
 
 

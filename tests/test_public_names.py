@@ -42,6 +42,7 @@ OUT = (
     "Staged",
     "VerifyReport",
     "from_stablehlo",
+    "onnx_session",
     "save_onnx",
     "stage",
     "struct",

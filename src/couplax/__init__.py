@@ -20,6 +20,7 @@ from couplax._model import Model as Model
 from couplax._struct import struct as struct
 from couplax.export import VerifyReport as VerifyReport
 from couplax.export import from_stablehlo as from_stablehlo
+from couplax.export import onnx_session as onnx_session
 from couplax.export import save_onnx as save_onnx
 from couplax.export import to_onnx as to_onnx
 from couplax.export import to_stablehlo as to_stablehlo

@@ -19,7 +19,7 @@ _SUFFIXES = {".onnx": "onnx", ".stablehlo": "stablehlo"}
 
 # Which options say something to which target.
 _OPTIONS = {
-    "onnx": ("inputs", "outputs", "opset", "failures", "verify"),
+    "onnx": ("inputs", "outputs", "opset", "failures", "foreign", "verify"),
     "stablehlo": ("platforms", "failures", "gradients", "portable"),
     "tensorflow": ("inputs", "outputs", "platforms", "failures", "gradients"),
 }
@@ -45,6 +45,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--outputs", type=_listed, help="names of the outputs, separated by commas")
     onnx = parser.add_argument_group("ONNX")
     onnx.add_argument("--opset", type=int, help="the operator set; default: the lowest that serves")
+    onnx.add_argument(
+        "--foreign", choices=["error", "custom_op"], help="what becomes of foreign codes; default: an error"
+    )
     onnx.add_argument(
         "--no-verify", dest="verify", action="store_false", default=None, help="do not compare with JAX"
     )

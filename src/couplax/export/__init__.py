@@ -7,6 +7,7 @@ from couplax.export import _rules as _rules
 from couplax.export._context import Context as Context
 from couplax.export._from_stablehlo import StableHLO as StableHLO
 from couplax.export._from_stablehlo import from_stablehlo as from_stablehlo
+from couplax.export._onnx_session import onnx_session as onnx_session
 from couplax.export._report import VerifyReport as VerifyReport
 from couplax.export._table import ONNX_RULES as ONNX_RULES
 from couplax.export._table import rule_for as rule_for

@@ -95,21 +95,25 @@ class Builder:
         attributes: dict[str, Any],
         reason: str,
         place: str = "",
+        domain: str = "",
     ) -> list[ir.Value]:
         """Returns the outputs of a node, an equal one where there is one.
 
         Args:
             reason: the primitive that asks for it.
             place: the user's line that it comes from, which becomes its doc string.
+            domain: that of the operator; by default ONNX's own.
         """
         self._raise_opset(SINCE.get(op_type, LOWEST_OPSET), reason)
         attributes = {name: _plain(item) for name, item in attributes.items()}
-        key = (op_type, *map(id, inputs), *sorted((name, _frozen(item)) for name, item in attributes.items()))
+        frozen = sorted((name, _frozen(item)) for name, item in attributes.items())
+        key = (domain, op_type, *map(id, inputs), *frozen)
         for block in reversed(self._blocks):
             if key in block.made:
                 return block.made[key]
         made = [self.value(op_type.lower(), tensor) for tensor in outputs]
-        node = ir.node(op_type, inputs, attributes, outputs=made, name=made[0].name, doc_string=place or None)
+        said: dict[str, Any] = {"name": made[0].name, "doc_string": place or None, "domain": domain}
+        node = ir.node(op_type, inputs, attributes, outputs=made, **said)
         self._append(key, made, node)
         return made
 

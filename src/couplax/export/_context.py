@@ -80,10 +80,15 @@ class Context:
         return self.cast(self._node(op_type, widened, [made], attributes)[0], result)
 
     def ops(
-        self, op_type: str, *inputs: "ir.Value | None", outputs: Sequence[TensorType], **attributes: Any
+        self,
+        op_type: str,
+        *inputs: "ir.Value | None",
+        outputs: Sequence[TensorType],
+        domain: str = "",
+        **attributes: Any,
     ) -> list["ir.Value"]:
-        """Returns the outputs, of the types given, of an operator that has several."""
-        return self._node(op_type, inputs, outputs, attributes)
+        """Returns the outputs, of the types given, of an operator that has several, or is none of ONNX's."""
+        return self._node(op_type, inputs, outputs, attributes, domain)
 
     def constant(self, array: Any, dtype: Any = None) -> "ir.Value":
         """Returns `array` as a constant; a list of integers is int64."""
@@ -199,5 +204,7 @@ class Context:
         inputs: Sequence["ir.Value | None"],
         outputs: Sequence[TensorType],
         attributes: dict[str, Any],
+        domain: str = "",
     ) -> list["ir.Value"]:
-        return self.builder.node(op_type, inputs, outputs, attributes, self.eqn.primitive.name, self.place)
+        reason = self.eqn.primitive.name
+        return self.builder.node(op_type, inputs, outputs, attributes, reason, self.place, domain)

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from couplax._errors import MissingExtraError
 
 _ONNX = ("onnx", "onnx_ir", "onnxruntime")
+_EXTENSIONS = ("onnxruntime_extensions",)
 _TENSORFLOW = ("tensorflow",)
 
 
@@ -16,6 +17,15 @@ def require_onnx() -> None:
         MissingExtraError: with the command that installs what is missing.
     """
     _require("Writing ONNX", _ONNX, "onnx")
+
+
+def require_extensions() -> None:
+    """Returns nothing; raises where the package that runs operators in Python is missing.
+
+    Raises:
+        MissingExtraError: with the command that installs it.
+    """
+    _require("Running foreign code in ONNX Runtime", _EXTENSIONS, "onnx-operators")
 
 
 def require_tensorflow() -> None:

@@ -67,7 +67,8 @@ def _entry(rules: OnnxRules, eqn: jec.JaxprEqn) -> Entry:
         code = eqn.params["host"].code.name
         raise MissingRuleError(
             f"Foreign code `{code}`, called at {where(eqn)} on ({inputs}), cannot go into an ONNX file.\n"
-            "Pair it with a JAX function that stands for it there: couplax.paired(fast, reference)."
+            "Pair it with a JAX function that stands for it there, couplax.paired(fast, reference); or let "
+            'the runtime supply it as a custom operator, foreign="custom_op".'
         )
     if eqn.primitive.name not in rules:
         advice = "Rewrite that call, or register a rule with `couplax.export.rule_for`."

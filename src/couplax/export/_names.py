@@ -18,6 +18,9 @@ STATUS = "status"
 MEANINGS = "couplax.status"
 """Where a file's metadata says what each status means."""
 
+FOREIGN = "couplax.foreign"
+"""Where a file's metadata says, as JSON, what each custom operator computes."""
+
 
 class Program(Protocol):
     """What names are asked for: the structure of what it gives, and what each status means, if any."""

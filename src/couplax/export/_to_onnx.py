@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from couplax.export._extra import require_onnx
 from couplax.export._names import Names
+from couplax.export._operators import ForeignChoice
 from couplax.export._report import VerifyReport
 from couplax.export._table import OnnxRules
 
@@ -21,6 +22,7 @@ def to_onnx(
     outputs: Names = None,
     opset: int | None = None,
     failures: Any = None,
+    foreign: ForeignChoice = "error",
     verify: bool = True,
     rules: OnnxRules | None = None,
 ) -> "onnx.ModelProto":
@@ -42,6 +44,10 @@ def to_onnx(
             more output, the integer `status`, 0 where no check fired, else which one did first; what each
             number means that can occur stands as JSON under `couplax.status` in the file's metadata.
             `"ignore"`: checks are dropped. What `couplax.stage` made stays as it was staged.
+        foreign: what becomes of a foreign code that is not `paired`. `"error"`: it is refused. `"custom_op"`:
+            each call is a custom operator of the domain `couplax`, which the runtime has to supply; what the
+            operators compute stands as JSON under `couplax.foreign` in the file's metadata, and
+            `couplax.onnx_session` supplies them in Python.
         verify: whether to run the file and compare it with JAX, on `args` and near them.
         rules: the table of rules; by default couplax's own with those registered by
             `couplax.export.rule_for`.
@@ -59,7 +65,16 @@ def to_onnx(
     from couplax.export._write import written
 
     proto = as_proto(
-        written(fn, args, inputs=inputs, outputs=outputs, opset=opset, failures=failures, rules=rules)
+        written(
+            fn,
+            args,
+            inputs=inputs,
+            outputs=outputs,
+            opset=opset,
+            failures=failures,
+            foreign=foreign,
+            rules=rules,
+        )
     )
     if verify:
         verified(proto, fn, *args).assert_ok()
@@ -74,6 +89,7 @@ def save_onnx(
     outputs: Names = None,
     opset: int | None = None,
     failures: Any = None,
+    foreign: ForeignChoice = "error",
     verify: bool = True,
     rules: OnnxRules | None = None,
     largest: int | None = None,
@@ -95,7 +111,16 @@ def save_onnx(
     from couplax.export._verify import verify as verified
     from couplax.export._write import written
 
-    model = written(fn, args, inputs=inputs, outputs=outputs, opset=opset, failures=failures, rules=rules)
+    model = written(
+        fn,
+        args,
+        inputs=inputs,
+        outputs=outputs,
+        opset=opset,
+        failures=failures,
+        foreign=foreign,
+        rules=rules,
+    )
     save(model, Path(path), LARGEST if largest is None else largest)
     if verify:
         verified(path, fn, *args).assert_ok()
@@ -114,7 +139,8 @@ def verify(
         args: as for `to_onnx`; a struct stands for random numbers, the same ones every time, and a name among
             its sizes for two sizes.
         tolerance: the largest error allowed, relative to the largest magnitude of an output; by default
-            1e-12 in float64 and 1e-6 in float32. Integers and booleans must be equal.
+            1e-12 in float64 and 1e-6 in float32; 1e-6 and 1e-2 where the file takes differences of a foreign
+            code. Integers and booleans must be equal.
 
     Raises:
         MissingExtraError: the packages of the extra `onnx` are not installed.

@@ -1,6 +1,8 @@
 """Verification: the file in ONNX Runtime against the function in JAX."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from os import PathLike, fspath
 from typing import Any
@@ -11,22 +13,32 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from couplax._errors import VerificationError
+from couplax._calls import counted_in
+from couplax._errors import ExportError, VerificationError
 from couplax._struct import with_sizes
 from couplax._tree import describe, struct_of
 from couplax.export._drawn_sizes import at_drawn_sizes
-from couplax.export._names import MEANINGS
+from couplax.export._file import metadata_of
+from couplax.export._names import FOREIGN, MEANINGS
+from couplax.export._onnx_session import session_of
 from couplax.export._plain import is_key, parts_of
 from couplax.export._report import Comparison, VerifyReport
 from couplax.export._runtime import run
+from couplax.export._session import Session
 
 # Both sides round every operation, and call different implementations of `exp`, `sin`, ... that differ by an
 # ulp or two. A few hundred operations in a row so keep some 12 of float64's 16 digits and 6 of float32's 7,
 # at the scale of the output.
 _TOLERANCES = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2}
 
+# A difference of a foreign code divides what its inputs were rounded by through a step of some root of that.
+_BY_DIFFERENCES = {"float64": 1e-6, "float32": 1e-2}
+
 Source = onnx.ModelProto | str | PathLike[str]
 """A model, or the path of its file."""
+
+AnySession = onnxruntime.InferenceSession | Session
+"""ONNX Runtime, here or in a process of its own."""
 
 _SEED = 20240607
 
@@ -39,23 +51,34 @@ def verify(proto: Source, fn: Callable[..., Any], *args: Any, tolerance: float |
         args: as for `to_onnx`; a struct stands for random numbers, the same ones every time, and a name among
             its sizes for two sizes.
         tolerance: the largest error allowed, relative to the largest magnitude of an output; by default
-            1e-12 in float64 and 1e-6 in float32. Integers and booleans must be equal.
+            1e-12 in float64 and 1e-6 in float32; 1e-6 and 1e-2 where the file takes differences of a foreign
+            code. Integers and booleans must be equal.
 
     Raises:
         VerificationError: ONNX Runtime cannot run the file, or takes and gives other arrays than `fn`.
+        ForeignError: the file calls a foreign code that `fn` does not call.
     """
-    session = _session(proto)
+    with _session(proto, fn, args) as session:
+        rows = _rows(session, fn, args, tolerance)
+    return VerifyReport(comparisons=tuple(rows))
+
+
+def _rows(
+    session: AnySession, fn: Callable[..., Any], args: Sequence[Any], tolerance: float | None
+) -> list[Comparison]:
     # A function of its own: `jax.jit` hashes what it is given, and an Equinox module with arrays has no hash.
     compiled = jax.jit(lambda *values: fn(*values))
     # JAX raises where a check fires: where it gives numbers, the status is to be 0. A staged program says it.
-    told_of = MEANINGS in session.get_modelmeta().custom_metadata_map
+    metadata = session.get_modelmeta().custom_metadata_map
+    told_of = MEANINGS in metadata
     status = [np.int32(0)] if told_of and not getattr(fn, "meanings", ()) else []
+    allowed = _allowed(metadata, tolerance)
     rows: list[Comparison] = []
     for told, sized in at_drawn_sizes(with_sizes(args)):
         for trial, values in _trials(sized):
             wanted = _parts((_in_jax(compiled, values, told), *status))
-            rows += _compare(f"{trial}{told}", _run(session, values), wanted, session, tolerance)
-    return VerifyReport(comparisons=tuple(rows))
+            rows += _compare(f"{trial}{told}", _run(session, values), wanted, session, allowed)
+    return rows
 
 
 def _in_jax(compiled: Callable[..., Any], values: Sequence[Any], told: str) -> Any:
@@ -75,7 +98,31 @@ def _in_jax(compiled: Callable[..., Any], values: Sequence[Any], told: str) -> A
         ) from error
 
 
-def _session(source: Source) -> onnxruntime.InferenceSession:
+@contextmanager
+def _session(source: Source, fn: Callable[..., Any], args: Sequence[Any]) -> Generator[AnySession]:
+    """Yields a session for the file; where it calls foreign codes, with those that `fn` calls."""
+    if not _calls_foreign(source):
+        yield _plain_session(source)
+        return
+    sized = at_drawn_sizes(with_sizes(args))[0][1]
+    hosts = {host.name: host for host in counted_in(fn, *sized)}
+    try:
+        session = session_of(source, hosts)
+    except ExportError as error:
+        raise VerificationError(str(error)) from error
+    with session:
+        yield session
+
+
+def _calls_foreign(source: Source) -> bool:
+    try:
+        return FOREIGN in metadata_of(source)
+    except ExportError:
+        # ONNX Runtime says what is wrong with it.
+        return False
+
+
+def _plain_session(source: Source) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     # Errors are raised; what ONNX Runtime warns of beside them is not for the user.
     options.log_severity_level = 4
@@ -146,16 +193,30 @@ def _moved(value: Any, generator: np.random.Generator) -> Any:
     return np.asarray(value * (1 + 1e-3 * generator.uniform(-1, 1, value.shape))).astype(value.dtype)
 
 
-def _run(session: onnxruntime.InferenceSession, values: Any) -> list[np.ndarray]:
+def _run(session: AnySession, values: Any) -> list[np.ndarray]:
     wanted, flat = len(session.get_inputs()), _parts(values)
     if wanted != len(flat):
         raise VerificationError(f"The file takes {wanted} inputs, and the function {len(flat)}.")
     try:
+        if isinstance(session, Session):
+            names = [entry.name for entry in session.get_inputs()]
+            return session.run(None, dict(zip(names, flat, strict=True)))
         return run(session, flat)
     except _ORT_ERRORS as error:
         raise VerificationError(
             f"ONNX Runtime {onnxruntime.__version__} does not run the file: {error}"
         ) from error
+    except ExportError as error:
+        raise VerificationError(str(error)) from error
+
+
+def _allowed(metadata: Mapping[str, str], tolerance: float | None) -> Mapping[str, float]:
+    """Returns the largest error by dtype: the one that is asked for, or what fits the file."""
+    if tolerance is not None:
+        return dict.fromkeys(_TOLERANCES, tolerance)
+    operators = json.loads(metadata.get(FOREIGN, "{}"))
+    by_differences = any(about["differences"] for about in operators.values())
+    return {**_TOLERANCES, **_BY_DIFFERENCES} if by_differences else _TOLERANCES
 
 
 def _parts(values: Any) -> list[Any]:
@@ -167,24 +228,22 @@ def _compare(
     trial: str,
     came: Sequence[np.ndarray],
     wanted: Sequence[Any],
-    session: onnxruntime.InferenceSession,
-    tolerance: float | None,
+    session: AnySession,
+    allowed: Mapping[str, float],
 ) -> list[Comparison]:
     names = [entry.name for entry in session.get_outputs()]
     if len(came) != len(wanted):
         raise VerificationError(f"The file gives {len(came)} outputs, and the function {len(wanted)}.")
     return [
-        _compare_one(name, trial, ours, np.asarray(theirs), tolerance)
+        _compare_one(name, trial, ours, np.asarray(theirs), allowed)
         for name, ours, theirs in zip(names, came, wanted, strict=True)
     ]
 
 
 def _compare_one(
-    name: str, trial: str, came: np.ndarray, wanted: np.ndarray, tolerance: float | None
+    name: str, trial: str, came: np.ndarray, wanted: np.ndarray, tolerances: Mapping[str, float]
 ) -> Comparison:
-    allowed = _TOLERANCES.get(wanted.dtype.name, 0.0)
-    if tolerance is not None and allowed:
-        allowed = tolerance
+    allowed = tolerances.get(wanted.dtype.name, 0.0)
     alike = came.shape == wanted.shape and came.dtype == wanted.dtype
     error, scale = _distance(came, wanted) if alike else (np.inf, np.inf)
     # Beside the scale the smallest normal number, for outputs that are zero.

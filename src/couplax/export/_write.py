@@ -18,6 +18,7 @@ from couplax.export._kernels import LOWEST_OPSET
 from couplax.export._lower import lower
 from couplax.export._names import Names, check_names, input_names, output_names
 from couplax.export._notes import annotate, metadata
+from couplax.export._operators import ForeignChoice, Operators, check_choice
 from couplax.export._plain import parted, plain
 from couplax.export._table import ONNX_RULES, OnnxRules
 from couplax.export._types import describe_aval, is_bfloat16, is_plain, tensor_type
@@ -31,15 +32,20 @@ def written(
     outputs: Names,
     opset: int | None,
     failures: Any,
+    foreign: ForeignChoice,
     rules: OnnxRules | None,
 ) -> ir.Model:
     """Returns `fn` at `args` as a model."""
+    check_choice(foreign)
+    operators, table = Operators(), ONNX_RULES if rules is None else rules
+    if foreign == "custom_op":
+        table = {**operators.rules(), **table}
     staged = staged_for_export(fn, args, failures=failures)
     taken = parted(input_names(fn, args, inputs), staged.jaxpr.in_avals)
     names = taken, parted(output_names(fn, staged, outputs), staged.jaxpr.out_avals)
     check_names(*names)
     builder = Builder([*names[0], *names[1]])
-    graph = _graph(builder, plain(widened(staged.jaxpr)), *names, ONNX_RULES if rules is None else rules)
+    graph = _graph(builder, plain(widened(staged.jaxpr)), *names, table)
     fuse(builder, graph)
     if holds_bfloat16(staged.jaxpr.jaxpr):
         register_at_half_size(graph, builder.constants)
@@ -48,7 +54,9 @@ def written(
             graph.register_initializer(constant)
     annotate(graph, fn)
     said = metadata(fn, [*names[0], *names[1]], staged.statuses)
-    return _model(graph, _opset(builder, opset), said)
+    model = _model(graph, _opset(builder, opset), said)
+    operators.finish(model)
+    return model
 
 
 def _graph(

@@ -2,6 +2,7 @@
 
 from couplax.export._plain import _complex as _complex
 from couplax.export._plain import _control as _control
+from couplax.export._plain import _foreign as _foreign
 from couplax.export._plain import _fourier as _fourier
 from couplax.export._plain import _keys as _keys
 from couplax.export._plain._pass import plain as plain
