@@ -20,6 +20,7 @@ SOURCE = """
 import diffrax
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import couplax as cpx
 
@@ -56,6 +57,11 @@ def discipline(x, y):
 
 model = cpx.Model(discipline).close(cpx.Newton(rtol=1e-10, atol=1e-10))
 closed = model.function("x", "y", guess={"y": 1.0})
+
+@cpx.foreign(out=lambda x: x)
+def box(x):
+    return np.sin(x)
+
 
 speed = cpx.input("v", units="m/s", description="speed")
 lifting = cpx.Model(cpx.component(lambda v: v * v, speed, "lift", name="wing")).function("v", "lift")
@@ -100,6 +106,17 @@ def test_a_simulation_is_written_in_single_precision_and_told(couplax: Command) 
     assert out.startswith("simulate.onnx: (y0) -> (out), 30 nodes, opset 18, ")
     assert out.endswith(", equal to JAX\n")
     np.testing.assert_allclose(run_onnx("simulate.onnx", np.float32(100)), [34.867847], rtol=1e-6)
+
+
+def test_a_foreign_code_is_written_as_an_operator_where_that_is_asked_for(couplax: Command) -> None:
+    export = ("export", "plant.py:box", "--args", "float32[3]", "--out", "box.onnx")
+    code, out, _ = couplax(*export, "--foreign", "custom_op")
+    assert (code, out.endswith(", equal to JAX\n")) == (0, True)
+    assert [node.op_type for node in onnx.load("box.onnx").graph.node] == ["box_value"]
+    code, out, _ = couplax("verify", "box.onnx", "plant.py:box", "--args", "float32[3]")
+    assert (code, out.endswith("equal to JAX\n")) == (0, True)
+    code, _, err = couplax(*export)
+    assert (code, 'foreign="custom_op"' in err) == (1, True)
 
 
 def test_a_function_of_a_model_is_written_in_double_precision_with_its_names(couplax: Command) -> None:
