@@ -20,7 +20,6 @@ SOURCE = """
 import diffrax
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 import couplax as cpx
 
@@ -60,7 +59,7 @@ closed = model.function("x", "y", guess={"y": 1.0})
 
 @cpx.foreign(out=lambda x: x)
 def box(x):
-    return np.sin(x)
+    return x * x
 
 
 speed = cpx.input("v", units="m/s", description="speed")
@@ -113,6 +112,10 @@ def test_a_foreign_code_is_written_as_an_operator_where_that_is_asked_for(coupla
     code, out, _ = couplax(*export, "--foreign", "custom_op")
     assert (code, out.endswith(", equal to JAX\n")) == (0, True)
     assert [node.op_type for node in onnx.load("box.onnx").graph.node] == ["box_value"]
+    rows = [
+        [cell.strip() for cell in line.split("│")] for line in couplax("inspect", "box.onnx")[1].splitlines()
+    ]
+    assert ["", "box_value", "box", "value"] in [row[:4] for row in rows]
     code, out, _ = couplax("verify", "box.onnx", "plant.py:box", "--args", "float32[3]")
     assert (code, out.endswith("equal to JAX\n")) == (0, True)
     code, _, err = couplax(*export)

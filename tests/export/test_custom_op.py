@@ -175,8 +175,10 @@ def test_a_vector_field_in_numpy_is_integrated_there() -> None:
     def simulate(y: Any) -> Any:
         term = diffrax.ODETerm(lambda t, y, args: field(t, y))
         control = diffrax.PIDController(rtol=1e-6, atol=1e-6)
-        solution = diffrax.diffeqsolve(term, diffrax.Tsit5(), 0.0, 1.0, 0.1, y, stepsize_controller=control)
-        return solution.ys[-1]
+        at_end = diffrax.SaveAt(t1=True)
+        return diffrax.diffeqsolve(
+            term, diffrax.Tsit5(), 0.0, 1.0, 0.1, y, saveat=at_end, stepsize_controller=control
+        ).ys
 
     y = np.array([1.0, 2.0])
     proto = exported(simulate, y)
@@ -351,6 +353,10 @@ def test_the_session_is_used_like_one_of_onnx_runtime() -> None:
         (last,) = session.run([names[1]], {"x": X, "y": Y})
         assert np.array_equal(last, every[1])
         assert "couplax.foreign" in session.get_modelmeta().custom_metadata_map
+
+
+def test_a_component_stands_for_the_code_that_it_is_made_of(file: onnx.ModelProto) -> None:
+    assert run(file, [cpx.component(BOX, "w")], X, Y) == run(file, [jax.jit(BOX)], X, Y) == [total(X, Y)]
 
 
 def test_a_file_without_foreign_codes_runs_in_the_same_way() -> None:

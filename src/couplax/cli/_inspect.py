@@ -1,6 +1,7 @@
 """`couplax inspect`: what an ONNX file takes and gives, and what it is made of."""
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from couplax.cli._export import size_of
 from couplax.cli._file import read_onnx
+from couplax.export._names import FOREIGN, VARIABLES
 
 if TYPE_CHECKING:
     import onnx
 
 
-_IN_THE_TABLE = "couplax.variables"
-"""Metadata that stand beside the inputs and outputs."""
+_IN_TABLES = (FOREIGN, VARIABLES)
+"""Metadata that stand in a table of their own, or beside the inputs and outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def run(chosen: argparse.Namespace) -> int:
     console = Console(highlight=False)
     proto = read_onnx(chosen.file)
     console.print(_heading(chosen.file, proto), markup=False)
-    for table in (_values(proto), _operators(proto), _loops(proto), _lines(proto)):
+    for table in (_values(proto), _operators(proto), _foreign(proto), _loops(proto), _lines(proto)):
         if table.row_count:
             console.print(table)
     return 0
@@ -66,7 +68,7 @@ def _inner(node: Any) -> list[Any]:
 def _heading(path: Path, proto: "onnx.ModelProto") -> str:
     sets = ", ".join(f"{entry.domain or 'ai.onnx'} {entry.version}" for entry in proto.opset_import)
     made = " ".join(filter(None, [proto.producer_name, proto.producer_version])) or "unknown"
-    notes = [f"{entry.key}: {entry.value}" for entry in proto.metadata_props if entry.key != _IN_THE_TABLE]
+    notes = [f"{entry.key}: {entry.value}" for entry in proto.metadata_props if entry.key not in _IN_TABLES]
     about = " ".join(filter(None, [proto.graph.name, proto.graph.doc_string.partition("\n")[0]]))
     constants = sum(prod(each.dims) for each in proto.graph.initializer)
     return "\n".join(
@@ -118,6 +120,17 @@ def _operators(proto: "onnx.ModelProto") -> Any:
     table = _table("Operators", "operator", "nodes", "in loops")
     for name, count in sorted(everywhere.items(), key=lambda item: (-item[1], item[0])):
         table.add_row(name, str(count), str(looped[name] or ""))
+    return table
+
+
+def _foreign(proto: "onnx.ModelProto") -> Any:
+    """Returns what the operators that stand for foreign codes compute, and where they are called."""
+    from rich.markup import escape
+
+    said = next((entry.value for entry in proto.metadata_props if entry.key == FOREIGN), "{}")
+    table = _table("Foreign codes", "operator", "code", "computes", "called at")
+    for name, about in json.loads(said).items():
+        table.add_row(name, escape(about["code"]), about["operation"], escape(", ".join(about["called_at"])))
     return table
 
 

@@ -18,6 +18,9 @@ STATUS = "status"
 MEANINGS = "couplax.status"
 """Where a file's metadata says what each status means."""
 
+VARIABLES = "couplax.variables"
+"""Where a file's metadata says, as JSON, the units and the description of each input and output."""
+
 FOREIGN = "couplax.foreign"
 """Where a file's metadata says, as JSON, what each custom operator computes."""
 

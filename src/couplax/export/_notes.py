@@ -8,10 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from couplax.export._names import MEANINGS
-
-VARIABLES = "couplax.variables"
-"""Where a file's metadata says, as JSON, the units and the description of each input and output."""
+from couplax.export._names import MEANINGS, VARIABLES
 
 Notes = Mapping[str, str]
 """What is known of a variable: its `units`, its `description`."""

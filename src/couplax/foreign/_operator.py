@@ -4,6 +4,7 @@ A description is made of what JSON holds, so that it can stand in a file. It say
 the operator what to compute, and to `bound` how to call the code for it.
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +29,7 @@ Arrays = Sequence[Array]
 Described = Mapping[str, Any]
 """What a call is, in lists, dicts, strings and integers."""
 
-_OPERATIONS = {
+_OPERATIONS: Mapping[tuple[str, bool | None], str] = {
     ("foreign_value", None): "value",
     ("foreign_linear", False): "tangent",
     ("foreign_linear", True): "adjoint",
@@ -101,17 +102,19 @@ def carrier(dtype: Any) -> np.dtype:
 
 
 def hosts_of(codes: Iterable[Any]) -> dict[str, Host]:
-    """Returns the hosts of foreign codes by the codes' names.
+    """Returns the hosts of foreign codes, or of what wraps one, by the codes' names.
 
     Raises:
         ForeignError: one of them is no foreign code, or two have one name.
     """
     hosts: dict[str, Host] = {}
-    for code in codes:
+    for given in codes:
+        # A component, a function that is jitted and the like have it inside.
+        code = inspect.unwrap(given, stop=_is_foreign)
         if not isinstance(code, Foreign):
             raise ForeignError(
-                f"foreign=[...] takes foreign codes, which couplax.foreign returns, and {code!r} is a "
-                f"{type(code).__name__}. Pass the code that the file calls."
+                f"foreign=[...] takes foreign codes, which couplax.foreign returns, and {given!r} is a "
+                f"{type(given).__name__}. Pass the code that the file calls."
             )
         host = host_of(code.code)
         if hosts.setdefault(host.name, host) is not host:
@@ -120,6 +123,10 @@ def hosts_of(codes: Iterable[Any]) -> dict[str, Host]:
                 "Pass the one that it was made with."
             )
     return hosts
+
+
+def _is_foreign(given: Any) -> bool:
+    return isinstance(given, Foreign)
 
 
 def bound(about: Described, host: Host) -> Callable[[Arrays], list[Array]]:
