@@ -186,7 +186,7 @@ def test_a_vector_field_in_numpy_is_integrated_there() -> None:
 
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-TYPES = ("bool", *INTEGERS, "float16", "float32", "float64")
+TYPES = ("bool", *INTEGERS, "bfloat16", "float16", "float32", "float64")
 
 
 def extremes(dtype: str) -> np.ndarray:
@@ -196,8 +196,10 @@ def extremes(dtype: str) -> np.ndarray:
     if "int" in dtype:
         limits = np.iinfo(dtype)
         return np.array([limits.min, limits.max, limits.max - 1], dtype)
-    limits = np.finfo(dtype)
-    return np.array([limits.smallest_subnormal, limits.max, np.nan, -np.inf, -0.0, 1 + limits.eps], dtype)
+    limits = jnp.finfo(dtype)
+    return np.array(
+        [limits.smallest_subnormal, limits.max, np.nan, -np.inf, -0.0, 1 + limits.eps], jnp.dtype(dtype)
+    )
 
 
 def test_every_dtype_goes_there_and_back_bit_by_bit() -> None:

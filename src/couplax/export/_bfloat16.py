@@ -15,6 +15,7 @@ from jax import lax
 
 from couplax.export._compositions import COMPOSITIONS
 from couplax.export._types import is_bfloat16
+from couplax.foreign._primitives import FOREIGN_PRIMITIVES
 from couplax.stage import Value, bind, finalise, interpret, simplify, specialise, trace
 
 _BFLOAT16, _FLOAT32 = np.dtype(jnp.bfloat16), np.dtype(np.float32)
@@ -74,6 +75,9 @@ def _handle(eqn: jec.JaxprEqn, inputs: list[Value]) -> Sequence[Value]:
         return [_bits(eqn, *values, **eqn.params)]
     if eqn.primitive.name == "nextafter":
         return _run(trace(COMPOSITIONS["nextafter"], [atom.aval for atom in eqn.invars]), values)
+    if eqn.primitive in FOREIGN_PRIMITIVES:
+        narrow = [_narrow(value, atom.aval) for value, atom in zip(values, eqn.invars, strict=True)]
+        return list(map(_wide, bind(eqn, narrow)))
     outputs = bind(eqn, values, **{name: _changed(item) for name, item in eqn.params.items()})
     return [_rounded(eqn, *pair) for pair in zip(outputs, eqn.outvars, strict=True)]
 

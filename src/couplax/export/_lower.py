@@ -59,7 +59,7 @@ def lower(
 
 def _entry(rules: OnnxRules, eqn: jec.JaxprEqn) -> Entry:
     avals = [atom.aval for atom in (*eqn.invars, *eqn.outvars)]
-    casts = eqn.primitive.name == "convert_element_type"
+    casts = eqn.primitive.name == "convert_element_type" or eqn.primitive in FOREIGN_PRIMITIVES
     odd = next((aval for aval in avals if not is_plain(aval) and not (casts and is_bfloat16(aval))), None)
     inputs = ", ".join(map(describe_aval, (atom.aval for atom in eqn.invars)))
     reached = f"JAX primitive `{eqn.primitive.name}` on ({inputs}), reached at {where(eqn)}"

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from couplax._errors import ForeignError
@@ -43,7 +44,7 @@ _CALLS: Mapping[str, Callable[..., Arrays]] = {
     "second_tangent": partial(second_call, transposed=False),
     "second_adjoint": partial(second_call, transposed=True),
 }
-_CARRIERS = {"float16": "float32"}
+_CARRIERS = {"float16": "float32", "bfloat16": "float32"}
 """What an operator takes and gives in place of a dtype that runtimes do not hand to operators."""
 
 
@@ -215,7 +216,7 @@ def _size(size: Any) -> int | str:
 
 
 def _own_dtype(entry: Described) -> np.dtype:
-    return np.dtype(entry.get("precision", entry["dtype"]))
+    return jnp.dtype(entry.get("precision", entry["dtype"]))
 
 
 def _signature(about: Described, host: Host, structs: Sequence[jax.ShapeDtypeStruct]) -> Signature:

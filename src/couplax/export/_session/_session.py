@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import jax.numpy as jnp
 import numpy as np
 
 from couplax._errors import ExportError
@@ -59,7 +60,7 @@ class Session:
             self._check_free(run_options)
             self._is_running = True
             try:
-                return list(self._running().run(output_names, feeds))
+                return [_told(array) for array in self._running().run(output_names, feeds)]
             finally:
                 self._is_running = False
 
@@ -110,8 +111,13 @@ class Session:
             )
 
 
+def _told(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Returns an output, whose bytes are bfloat16 where numpy has no name for them."""
+    return array.view(jnp.bfloat16) if array.dtype.kind == "V" else array
+
+
 def _plain(name: str, value: Any) -> np.ndarray[Any, Any]:
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" and array.dtype != jnp.bfloat16:
         raise ExportError(f"Input `{name}` is of dtype {array.dtype}; numbers or booleans are wanted.")
     return array
