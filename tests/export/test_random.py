@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from couplax import ExportError
 from couplax.export import to_onnx
 from onnx_runtime import faults, outputs_of
 
@@ -110,6 +109,16 @@ def test_different_keys_give_different_numbers(key: jax.Array) -> None:
     assert came[0] != came[1]
 
 
-def test_keys_of_another_generator_are_refused_by_name() -> None:
-    with pytest.raises(ExportError, match=r"only JAX's default generator.*key<rbg>"):
-        to_onnx(lambda key: jax.random.bits(key), jax.random.key(0, impl="rbg"))
+@pytest.mark.long_table(2)
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_keys_of_the_other_generators_are_those_of_jax(impl: str) -> None:
+    def fn(key: Any) -> Any:
+        many = jax.random.split(key)
+        return [many, jax.vmap(jax.random.bits)(many), jax.random.key(3, impl=impl)]
+
+    assert not faults(fn, jax.random.key(5, impl=impl))
+
+
+def test_a_struct_of_keys_is_verified_with_keys_of_its_generator() -> None:
+    struct = jax.ShapeDtypeStruct((2,), jax.random.key(0, impl="unsafe_rbg").dtype)
+    to_onnx(lambda keys: jax.random.key_data(keys[1]), struct)

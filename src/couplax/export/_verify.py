@@ -21,7 +21,7 @@ from couplax.export._drawn_sizes import at_drawn_sizes
 from couplax.export._file import metadata_of
 from couplax.export._names import FOREIGN, MEANINGS
 from couplax.export._onnx_session import session_of
-from couplax.export._plain import is_key, parts_of
+from couplax.export._plain import generator_of, is_key, part_structs, parts_of
 from couplax.export._report import Comparison, VerifyReport
 from couplax.export._runtime import run
 from couplax.export._session import Session
@@ -184,7 +184,9 @@ def _concrete(value: Any, generator: np.random.Generator) -> Any:
 def _keys(value: Any, generator: np.random.Generator) -> Any:
     if not isinstance(value, jax.ShapeDtypeStruct):
         return value
-    return jax.random.wrap_key_data(jnp.asarray(generator.integers(0, 2**32, (*value.shape, 2), np.uint32)))
+    (words,) = part_structs(value)
+    drawn = jnp.asarray(generator.integers(0, 2**32, words.shape, np.uint32))
+    return jax.random.wrap_key_data(drawn, impl=generator_of(value))
 
 
 def _moved(value: Any, generator: np.random.Generator) -> Any:

@@ -19,10 +19,10 @@ from couplax.stage import finalise, interpret, simplify, specialise
 
 
 def plain(closed: jec.ClosedJaxpr) -> jec.ClosedJaxpr:
-    """Returns `closed` with two integers for each random key and two real numbers for each complex one.
+    """Returns `closed` with integers for each random key and two real numbers for each complex one.
 
-    A key that comes in or goes out has one more axis of two; a complex input or output becomes two, its real
-    part first. A program without either is returned as it is.
+    A key that comes in or goes out has one more axis, of two or of four; a complex input or output becomes
+    two, its real part first. A program without either is returned as it is.
 
     Raises:
         ExportError: an equation on keys or complex numbers has no rule.

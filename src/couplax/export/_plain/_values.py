@@ -14,7 +14,7 @@ Array = Any
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Random keys: their two `words` along one more axis at the end, uint32."""
+    """Random keys: their `words`, two or four, along one more axis at the end, uint32."""
 
     words: Array
 
@@ -35,6 +35,14 @@ Value = Any
 def is_key(dtype: Any) -> bool:
     """Returns whether `dtype` is that of random keys."""
     return jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+
+
+def generator_of(keys: jax.ShapeDtypeStruct) -> str:
+    """Returns the name of the generator that keys of a struct are of."""
+    names: list[str] = []
+    # JAX says it of keys and of their tracers, not of a struct.
+    jax.eval_shape(lambda each: names.append(str(jax.random.key_impl(each))), keys)
+    return names[0]
 
 
 def is_complex(dtype: Any) -> bool:
@@ -72,7 +80,7 @@ def parted(names: Sequence[str], avals: Sequence[Any]) -> list[str]:
 def part_structs(aval: Any) -> list[jax.ShapeDtypeStruct]:
     """Returns the structs of the arrays that stand for values of `aval`."""
     if is_key(aval.dtype):
-        return [jax.ShapeDtypeStruct((*aval.shape, 2), np.dtype(np.uint32))]
+        return [jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))]
     return [jax.ShapeDtypeStruct(aval.shape, real_dtype(aval.dtype))] * (1 + is_complex(aval.dtype))
 
 

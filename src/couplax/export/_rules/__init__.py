@@ -17,6 +17,7 @@ from couplax.export._rules import _incomplete as _incomplete
 from couplax.export._rules import _indexing as _indexing
 from couplax.export._rules import _linear as _linear
 from couplax.export._rules import _orthogonal as _orthogonal
+from couplax.export._rules import _philox as _philox
 from couplax.export._rules import _random as _random
 from couplax.export._rules import _reduction as _reduction
 from couplax.export._rules import _shape as _shape
