@@ -85,3 +85,7 @@ def test_what_reads_constants_alone_is_computed_at_export() -> None:
     names = {constant.name for constant in proto.graph.initializer}
     assert not any(node.input and names.issuperset(node.input) for node in proto.graph.node)
     assert operators(proto)["Exp"] == 1
+
+
+def test_a_product_with_one_is_no_node() -> None:
+    assert fused(turned(lambda y: jnp.sin(y) * jnp.ones(())), START)["Mul"] == 0

@@ -152,3 +152,29 @@ def test_stages_of_a_table_of_steps_are_few_nodes(longest: float, first: float) 
         agree(proto, fn, start)
     # A longest step above 1 stays with each slope, and nothing tells of a slope that has no weight.
     assert choices(proto) == (first != 0.0 or longest < 1)
+
+
+def test_what_is_tested_for_nan_is_decided_where_all_is_finite() -> None:
+    """As Diffrax's controllers do: an error that is NaN is infinite, a state that is NaN is not taken."""
+
+    def goes_on(state: Any) -> Any:
+        return (state[1] < 60) & (jnp.max(state[0]) < 1e3)
+
+    def turn(state: Any) -> Any:
+        y, count = state
+        slope = lorenz(y)
+        error = jnp.where(jnp.isnan(slope), jnp.inf, slope)
+        trial = y + STEP * slope
+        trial = jnp.where(jnp.isnan(trial).any(), y * 0.5, trial)
+        return jnp.where(jnp.max(jnp.abs(error)) < 1e2, trial, 0.9 * y), count + 1
+
+    def fn(y: Any) -> Any:
+        return lax.while_loop(goes_on, turn, (y, 0))
+
+    proto = to_onnx(fn, START, verify=False)
+    assert choices(proto) == 1
+    for start in (START, START * 1e2, np.array([1e200, -1e200, 1.0]), np.array([1.0, np.nan, np.inf])):
+        agree(proto, fn, start)
+    fast = next(node for node in proto.graph.node if node.op_type == "Loop").attribute[0].g
+    compared = [node.input[0] for node in fast.node if node.op_type == "Equal"]
+    assert len(compared) == 1

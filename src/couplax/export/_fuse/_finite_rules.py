@@ -4,12 +4,13 @@ A rule gives the values that flow into nothing any more as they did; the caller 
 looked at.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx_ir as ir
 
 from couplax.export._fuse._elements import Elements, elements_of
+from couplax.export._fuse._finite_tests import TEST_RULES, FiniteRule, Tables
 from couplax.export._fuse._graphs import (
     FUSED_DTYPES,
     Editor,
@@ -22,12 +23,6 @@ from couplax.export._fuse._graphs import (
 )
 from couplax.export._fuse._mixtures import Mixture, TooDeepError
 from couplax.export._types import TensorType, type_of
-
-Tables = Mapping[int, np.ndarray]
-"""The constants that a loop cuts into slices, by the `id` of the slice in its body."""
-
-FiniteRule = Callable[[Editor, ir.Node, Tables], list[ir.Value] | None]
-"""Rewrites a node; returns the values that have to be finite for it, or None where it does not fit."""
 
 
 def mix_elements(editor: Editor, node: ir.Node, _: Tables) -> list[ir.Value] | None:
@@ -134,6 +129,7 @@ def drop_zeros(_: Editor, node: ir.Node, __: Tables) -> list[ir.Value] | None:
 
 
 FINITE_RULES: Mapping[str, Sequence[FiniteRule]] = {
+    **{name: (rule,) for name, rule in TEST_RULES.items()},
     "Add": (drop_zeros,),
     "Concat": (mix_elements,),
     "MatMul": (drop_zero_weights, scale_at_once, take_out_scale),
