@@ -18,6 +18,7 @@ from couplax.export._plain import plain
 from couplax.export._plain._parts import BY_PARTS
 from couplax.export._plain._table import PLAIN_RULES
 from couplax.export._portable import LIBRARY_CALLS
+from couplax.foreign._primitives import FOREIGN_PRIMITIVES
 from couplax.stage import FINALISE_RULES, stage
 from rule_cases import Case
 from rule_cases.table import CASES
@@ -68,8 +69,9 @@ def primitives_of(case: Case) -> set[str]:
 
 
 def ruled() -> list[str]:
-    """Returns the primitives that go out, in order."""
-    return sorted({*ONNX_RULES, *COMPOSITIONS, *PLAIN_RULES})
+    """Returns the primitives that go out, in order; those of foreign codes are couplax's own."""
+    foreign = {primitive.name for primitive in FOREIGN_PRIMITIVES}
+    return sorted({*ONNX_RULES, *COMPOSITIONS, *PLAIN_RULES} - foreign)
 
 
 def shown() -> Shown:
