@@ -85,7 +85,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "rev": on_each(lambda x: lax.rev(x, (1,)), GRID),
     "select_n": [
         (lax.select_n, (FLAGS, FLOATS[:4], FLOATS[4:8])),
-        (lax.select_n, (np.int32([0, 2, 1, 0]), FLOATS[:4], FLOATS[4:8], FLOATS[8:])),
+        (lax.select_n, (np.array([0, 2, 1, 0], np.int32), FLOATS[:4], FLOATS[4:8], FLOATS[8:])),
     ],
     "slice": on_each(lambda x: lax.slice(x, (0, 1), (3, 4), (2, 1)), GRID),
     "squeeze": on_each(lambda x: lax.squeeze(x, (0,)), GRID[None]),

@@ -46,18 +46,19 @@ def in_numpy(value: Value) -> Value:
 
 def _by_numpy(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> Any:
     rule = NUMPY_RULES.get(eqn.primitive.name)
-    if rule is None or not all(_is_plain(atom) for atom in (*eqn.invars, *eqn.outvars)):
+    dtypes = [_dtype(atom) for atom in (*eqn.invars, *eqn.outvars)]
+    if rule is None or not _DTYPES.issuperset(dtypes):
         return NotImplemented
-    arrays = [np.asarray(value, atom.aval.dtype) for value, atom in zip(inputs, eqn.invars, strict=True)]
+    arrays = [np.asarray(value, dtype) for value, dtype in zip(inputs, dtypes, strict=False)]
     with np.errstate(all="ignore"):
         output = rule(*arrays, **eqn.params)
     if output is NotImplemented or any(_has_subnormal(array) for array in (*arrays, output)):
         return NotImplemented
-    return np.asarray(output, eqn.outvars[0].aval.dtype)
+    return np.asarray(output, dtypes[-1])
 
 
-def _is_plain(atom: Any) -> bool:
-    return getattr(atom.aval, "dtype", None) in _DTYPES
+def _dtype(atom: Any) -> Any:
+    return getattr(atom.aval, "dtype", None)
 
 
 def _has_subnormal(array: Array) -> bool:
