@@ -1,8 +1,8 @@
 """Programs of `export_programs.py` as graphs written by hand, with as few and as cheap nodes as we could.
 
 A loop carries a row. `y + c k` is one `Gemm`. Lorenz' system is one product of two `Gemm`s and another
-`Gemm`, which couplax does not write where a NaN of one number would spread to the others by it. What the
-programs test for the sake of numbers that are not finite, these graphs leave out.
+`Gemm`. What the programs test for the sake of numbers that are not finite, these graphs leave out; couplax
+writes the like, and runs a loop again as JAX has it where a number is not finite.
 """
 
 from by_hand._adaptive import tsit5 as tsit5
