@@ -42,8 +42,9 @@ def _lu(a: Array) -> tuple[Array, Array, Array]:
     """Returns L and U in one matrix, the pivots and the permutation, by elimination with row pivoting."""
     rows, columns = a.shape
     count = min(rows, columns)
-    start = (a, jnp.zeros(count, jnp.int32), jnp.arange(rows, dtype=jnp.int32))
-    return repeated(count, _eliminate, start, size=rows)
+    start = (a, jnp.arange(count, dtype=jnp.int32), jnp.arange(rows, dtype=jnp.int32))
+    # The last row is its own pivot, with nothing below.
+    return repeated(min(count, rows - 1), _eliminate, start, size=rows)
 
 
 def _eliminate(k: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
