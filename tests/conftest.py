@@ -33,13 +33,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Takes of a test that is marked as a long table every so many rows, unless all are asked for.
+    """Takes of a test that is marked as a long table every so many rows, of 0 none, unless all are asked for.
 
-    Each Python starts at another row.
+    Python 3.11 starts at the first row, later ones at the second: of a table of every second row the two run
+    the whole.
     """
     if config.getoption("--whole-table"):
         return
-    seen: Counter[str] = Counter()
+    seen: Counter[tuple[str, int]] = Counter()
+    first = int(sys.version_info >= (3, 12))
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
@@ -47,9 +49,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if table is None:
             kept.append(item)
             continue
-        test, step = item.nodeid.split("[")[0], table.args[0]
-        (kept if seen[test] % step == sys.version_info.minor % step else left).append(item)
-        seen[test] += 1
+        step = table.args[0]
+        rows = (item.nodeid.split("[")[0], step)
+        (kept if step and seen[rows] % step == first else left).append(item)
+        seen[rows] += 1
     config.hook.pytest_deselected(items=left)
     items[:] = kept
 

@@ -61,6 +61,7 @@ def faults(written: Any, program: Program, trials: Sequence[Any]) -> list[str]:
     ]
 
 
+@pytest.mark.long_table(2)
 def test_tensorflow_and_stablehlo_give_the_numbers_of_jax(program: Program) -> None:
     trials = [in_dtype(args, np.float64) for args in (program.args, program.moved)]
     staged, leaves = flat(program, trials[0]), jax.tree.leaves(trials[0])

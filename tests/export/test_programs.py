@@ -68,13 +68,13 @@ def faults(program: Program, dtype: Any, tolerance: float) -> list[str]:
     ]
 
 
-@pytest.mark.long_table(6)
+@pytest.mark.long_table(8)
 @pytest.mark.parametrize("program", named())
 def test_the_file_gives_the_numbers_of_jax(program: Program) -> None:
     assert faults(program, np.float64, program.tolerance) == []
 
 
-@pytest.mark.long_table(6)
+@pytest.mark.long_table(8)
 @pytest.mark.parametrize("program", named(single=True))
 def test_the_file_gives_the_numbers_of_jax_in_single_precision(program: Program) -> None:
     with jax.enable_x64(False):

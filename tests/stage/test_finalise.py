@@ -184,6 +184,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.long_table(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_staged_program_holds_operations_alone_and_gives_the_same(name: str) -> None:
     fn, x = PROGRAMS[name], jnp.asarray(1.25)
