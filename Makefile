@@ -54,10 +54,10 @@ demo: $(INSTALLED_DEMO) compiler
 	@$(BIN)/couplax demo
 
 test: $(INSTALLED_TEST) compiler
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 sweep: $(INSTALLED_TEST) compiler
-	$(BIN)/python -m pytest -n 2 --whole-table tests/export $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --whole-table tests/export $(ARGS)
 
 lint: $(INSTALLED_LINT)
 	$(BIN)/ruff check

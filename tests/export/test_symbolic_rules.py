@@ -36,7 +36,7 @@ REFUSED = {
     "reflections, left=True transposed=True",
 }
 
-TABLE = (
+FAMILIES = (
     *ELEMENTWISE,
     *CONVERSIONS,
     *SHAPES,
@@ -47,6 +47,10 @@ TABLE = (
     *CONVOLUTIONS,
     *WINDOWS,
 )
+
+# A generator's state has four words, whatever the batch.
+FIXED = {"bits of the other generator"}
+TABLE = [case for case in FAMILIES if case.name not in FIXED]
 
 
 def opened(args: tuple[Any, ...]) -> list[Any]:
