@@ -40,7 +40,7 @@ INSTALL = $(BIN)/python -m pip install -qq --no-build-isolation --constraint $(P
 help:
 	@echo "make demo         install couplax and run \`couplax demo\`; its files are left in demo/"
 	@echo "make test         install what the tests need and run them all"
-	@echo "make sweep        every row of the long tables of tests, to every target; takes long"
+	@echo "make sweep        all tests, with every row of the long tables, to every target; takes hours"
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        pyright, strict"
 	@echo "make layers       who imports whom"
@@ -57,7 +57,7 @@ test: $(INSTALLED_TEST) compiler
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 sweep: $(INSTALLED_TEST) compiler
-	$(BIN)/python -m pytest -n 2 --dist worksteal --whole-table tests/export $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --whole-table $(ARGS)
 
 lint: $(INSTALLED_LINT)
 	$(BIN)/ruff check

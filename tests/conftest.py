@@ -33,10 +33,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Takes of a test that is marked as a long table every so many rows, of 0 none, unless all are asked for.
+    """Takes of what a file marks as a long table every so many rows, of 0 none, unless all are asked for.
 
     Python 3.11 starts at the first row, later ones at the second: of a table of every second row the two run
-    the whole.
+    the whole. A file may be marked as one table.
     """
     if config.getoption("--whole-table"):
         return
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             kept.append(item)
             continue
         step = table.args[0]
-        rows = (item.nodeid.split("[")[0], step)
+        rows = (item.nodeid.split("::")[0], step)
         (kept if step and seen[rows] % step == first else left).append(item)
         seen[rows] += 1
     config.hook.pytest_deselected(items=left)

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -12,6 +13,8 @@ from jax import lax
 
 from onnx_runtime import faults
 from rule_cases import edges
+
+pytestmark = pytest.mark.long_table(2)
 
 settings.register_profile(
     "couplax",

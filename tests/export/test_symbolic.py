@@ -15,6 +15,8 @@ import couplax as cpx
 from couplax.export._plain import parts_of
 from symbolic_programs import PLAIN, ROWS, SOLVES, Program
 
+pytestmark = pytest.mark.long_table(2)
+
 
 def session_of(proto: onnx.ModelProto) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()

@@ -16,6 +16,8 @@ import pytest
 import couplax as cpx
 from foreign_codes import OUT, ROUTES, X, Y, wave, wave_jax
 
+pytestmark = pytest.mark.long_table(2)
+
 each_route = pytest.mark.parametrize("run", ROUTES.values(), ids=ROUTES.keys())
 Run = Callable[[Any], Any]
 

@@ -16,6 +16,8 @@ import couplax as cpx
 from couplax.foreign._extension import extension
 from couplax.foreign._route import route
 
+pytestmark = pytest.mark.long_table(2)
+
 Route = Literal["native", "compiled", "callback"]
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 FORTRAN = shutil.which("gfortran")

@@ -12,6 +12,8 @@ from couplax.optimise._architecture import AbstractArchitecture
 from couplax.solve import Closure
 from optimised_models import F_SELLAR, SELLAR, d1, d2, objective, sellar
 
+pytestmark = pytest.mark.long_table(2)
+
 ARCHITECTURES = {"MDF": cpx.MDF(), "IDF": cpx.IDF(), "SAND": cpx.SAND()}
 over_architectures = pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES)
 

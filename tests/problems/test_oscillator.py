@@ -9,6 +9,8 @@ import pytest
 
 import couplax as cpx
 
+pytestmark = pytest.mark.long_table(2)
+
 TRUE: dict[str, Any] = oscillator.TRUE
 INITIAL: dict[str, Any] = oscillator.INITIAL
 MEASURED = oscillator.displacement(oscillator.TIMES, **TRUE, **INITIAL)

@@ -10,6 +10,8 @@ import sobieski
 
 import couplax as cpx
 
+pytestmark = pytest.mark.long_table(2)
+
 START: dict[str, Any] = sobieski.START
 # As published by NASA and computed by GEMSEO 6.3.3 from a fixed point iterated to rounding.
 ANALYSIS: dict[str, Any] = {

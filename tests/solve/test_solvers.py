@@ -12,6 +12,8 @@ import couplax as cpx
 from couplax.solve import _progress
 from solver_cases import ALL, SELLAR_Y_2, VECTOR, fixed_point, is_solved, sellar
 
+pytestmark = pytest.mark.long_table(2)
+
 TIGHT: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-10}
 
 

@@ -13,6 +13,8 @@ from jax import lax
 import couplax as cpx
 from couplax.stage import Budget, count_equations, finalise, simplify, specialise
 
+pytestmark = pytest.mark.long_table(2)
+
 PROGRAMS = 40
 LENGTH = 4
 

@@ -13,6 +13,8 @@ import pytest
 import couplax as cpx
 from symbolic_programs import PLAIN, ROWS, SOLVES, Program, adaptive, simulated
 
+pytestmark = pytest.mark.long_table(2)
+
 # Of the solves one is enough here: the others are staged for the file in ONNX.
 PROGRAMS = [
     *PLAIN,
