@@ -39,7 +39,7 @@ INSTALL = $(BIN)/python -m pip install -qq --no-build-isolation --constraint $(P
 
 help:
 	@echo "make demo         install couplax and run \`couplax demo\`; its files are left in demo/"
-	@echo "make test         install what the tests need and run them all"
+	@echo "make test         install what the tests need and run them, of the longest a part"
 	@echo "make sweep        all tests, with every row of the long tables, to every target; takes hours"
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        pyright, strict"

@@ -10,6 +10,7 @@ import numpy as np
 
 from couplax.stage._cases import Cases, is_flag
 from couplax.stage._context import Residual, SpecialiseContext, abstract
+from couplax.stage._fold import taken_branch
 from couplax.stage._interpret import UNKNOWN, Value, interpret, is_known, trace
 from couplax.stage._known import identical
 
@@ -19,19 +20,15 @@ def specialise_cond(
 ) -> list[Value]:
     """Returns the outputs of the branch that a known `index` picks, else of a specialised `cond`."""
     if is_known(index):
-        return context.evaluate(_picked(branches, index), operands)
+        return context.evaluate(taken_branch(branches, index), operands)
     cases = context.cases.of(index)
     if cases is None:
         return _unknown_cond(context, index, operands, branches, index)
-    taken = [_picked(branches, value) for value in cases.values]
+    taken = [taken_branch(branches, value) for value in cases.values]
     if all(branch is taken[0] for branch in taken[1:]):
         return context.evaluate(taken[0], operands)
     which = jax.lax.convert_element_type(cases.which, jnp.int32)
     return _unknown_cond(context, which, operands, taken, cases.which)
-
-
-def _picked(branches: Sequence[Any], index: Value) -> Any:
-    return branches[int(np.clip(index, 0, len(branches) - 1))]
 
 
 def _unknown_cond(

@@ -23,7 +23,7 @@ from couplax.stage._liveness import liveness
 Row = list[Value]
 
 TRIPS_BEFORE_COMPILING = 16
-"""So many trips are run operation by operation, which JAX has compiled for other programs already."""
+"""So many trips are run operation by operation, which takes less than compiling a trip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,7 @@ def fold(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> list[Value]:
     """Returns the outputs of `eqn`, run here and now; of a `cond`, the branch that is taken."""
     if eqn.primitive.name == "cond":
         index, *operands = inputs
-        branches = eqn.params["branches"]
-        return interpret(branches[int(np.clip(index, 0, len(branches) - 1))], operands, fold_known)
+        return interpret(taken_branch(eqn.params["branches"], index), operands, fold_known)
     output = _by_numpy(eqn, inputs)
     if output is not NotImplemented:
         return [output]
@@ -36,6 +35,11 @@ def fold(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> list[Value]:
 def fold_known(eqn: jec.JaxprEqn, inputs: Sequence[Value]) -> list[Value]:
     """Returns the outputs of `eqn`, run here and now where its inputs are known; else it is bound."""
     return fold(eqn, inputs) if all(is_known(value) for value in inputs) else bind(eqn, inputs)
+
+
+def taken_branch(branches: Sequence[Any], index: Value) -> Any:
+    """Returns the branch of a `cond` that a known `index` picks, which is clamped as in JAX."""
+    return branches[int(np.clip(index, 0, len(branches) - 1))]
 
 
 def in_numpy(value: Value) -> Value:
